@@ -1,0 +1,1 @@
+"""Many chains: executors and progress."""

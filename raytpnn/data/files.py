@@ -1,0 +1,161 @@
+"""Tables in files: columns are read when they are asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from raytpnn.data.arrow import ArrowTable, data_columns
+from raytpnn.data.tables import FrameTable, Table, unique_names
+
+__all__ = ["FileTable", "open_file"]
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+READABLE = ".csv, .tsv (also with .gz, .bz2, .xz or .zst), .parquet, .pq, .feather or .arrow"
+
+
+class FileTable(Table):
+    """A file whose column names are known.
+
+    Parameters
+    ----------
+    names : tuple of str
+    read : callable
+        Takes column positions, gives the table of these columns in memory.
+    """
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[Sequence[int]], Table]) -> None:
+        self.names = names
+        self.read = read
+
+    @cached_property
+    def whole(self) -> Table:
+        """Every column, read once."""
+        return self.read(range(len(self.names)))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.whole.n_rows
+
+    @property
+    def plain(self) -> np.ndarray:
+        """Columns of numbers."""
+        return self.whole.plain
+
+    def column(self, i: int) -> np.ndarray:
+        """Read one column."""
+        return self.select([i]).column(0)
+
+    def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Read some columns."""
+        return self.whole.block(columns)
+
+    def select(self, columns: Sequence[int] | np.ndarray) -> Table:
+        """Read some columns into memory, unless all are there already."""
+        if "whole" in self.__dict__:
+            return self.whole.select(columns)
+        return self.read([int(i) for i in columns])
+
+
+def open_file(path: Path) -> Table:
+    """Open a table by the ending of its name.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the ending is unknown or the file cannot be read as what it says.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {str(path)!r}" + (": it is a folder" if path.is_dir() else ""))
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes = suffixes[:-1] if len(suffixes) > 1 and suffixes[-2] in SEPARATORS else suffixes
+    ending = suffixes[-1] if suffixes else ""
+    try:
+        if ending in SEPARATORS:
+            return open_text(path, SEPARATORS[ending])
+        if ending in (".parquet", ".pq"):
+            return open_parquet(path)
+        if ending in (".feather", ".arrow"):
+            return open_feather(path)
+    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as problem:
+        raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
+    raise ValueError(f"cannot tell what {str(path)!r} is by its name; give a file that ends in {READABLE}")
+
+
+def open_text(path: Path, separator: str) -> Table:
+    """Table with a header line, by pandas."""
+    import pandas as pd
+
+    try:
+        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{str(path)!r} is empty; the first line must name the columns") from None
+    labels = list(header.iloc[0])
+    # Row names as written by DataFrame.to_csv and R's write.csv have no name of their own.
+    unnamed = labels[0] == "" and len(labels) > 1
+    if unnamed:
+        warnings.warn(
+            f"the first column of {str(path)!r} has no name: taken as row names, left out", stacklevel=4
+        )
+    names = unique_names(labels[1:] if unnamed else labels)
+    return FileTable(names, partial(read_text, path, separator, int(unnamed)))
+
+
+def read_text(path: Path, separator: str, skipped: int, columns: Sequence[int]) -> Table:
+    """Parse some columns of a text file."""
+    import pandas as pd
+
+    positions = [int(i) + skipped for i in columns]
+    try:
+        frame = pd.read_csv(path, sep=separator, usecols=sorted(positions), index_col=False, low_memory=False)
+    except (pd.errors.ParserError, UnicodeDecodeError) as problem:
+        raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
+    order = np.argsort(np.argsort(positions))
+    return FrameTable(frame if np.array_equal(order, np.arange(len(order))) else frame.iloc[:, order])
+
+
+def open_parquet(path: Path) -> Table:
+    """Parquet file."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    keep = data_columns(file.schema_arrow)
+    return FileTable(
+        unique_names(file.schema_arrow.names[i] for i in keep), partial(read_parquet, file, keep)
+    )
+
+
+def read_parquet(file: Any, keep: list[int], columns: Sequence[int]) -> Table:
+    """Read some columns of a Parquet file."""
+    names = [file.schema_arrow.names[keep[i]] for i in columns]
+    # A name with a dot also fetches a column called by what stands before it: select again.
+    return ArrowTable(file.read(columns=names).select(names))
+
+
+def open_feather(path: Path) -> Table:
+    """Feather (Arrow IPC) file."""
+    with pa.memory_map(str(path)) as source:
+        schema = pa.ipc.open_file(source).schema
+    keep = data_columns(schema)
+    return FileTable(unique_names(schema.names[i] for i in keep), partial(read_feather, path, keep))
+
+
+def read_feather(path: Path, keep: list[int], columns: Sequence[int]) -> Table:
+    """Read some columns of a Feather file, mapped into memory where they are not compressed."""
+    wanted = [keep[i] for i in columns]
+    # Arrow hands included fields over in file order.
+    options = pa.ipc.IpcReadOptions(included_fields=sorted(wanted))
+    table = pa.ipc.open_file(pa.memory_map(str(path)), options=options).read_all()
+    place = {field: k for k, field in enumerate(sorted(wanted))}
+    return ArrowTable(table.select([place[field] for field in wanted]))

@@ -1,0 +1,1 @@
+"""One chain: moves, sweep, and their executions."""

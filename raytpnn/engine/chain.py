@@ -1,0 +1,147 @@
+"""One chain: its state, its scratch space, its checkpoint, and the blocks it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raytpnn.engine.layout import (
+    B_GAMMA,
+    INTERCEPT,
+    MOVE_NAMES,
+    N_SCALARS,
+    NUISANCE,
+    SIGMA_BETA2,
+    STATE,
+    STOP,
+    SWEEPS_DONE,
+    TEMPERATURE,
+    TERMS,
+    WORK,
+    Record,
+)
+from raytpnn.engine.setup import Problem, new_record_of
+
+__all__ = ["Block", "Chain", "new_state"]
+
+
+def new_state(
+    settings: np.record,
+    seed: int,
+    chain: int,
+    step_size: float,
+    nuisance: float,
+    b_gamma: float,
+    sigma_beta2: float,
+) -> np.record:
+    """A chain with no terms, at the intercept's prior mean."""
+    state = new_record_of(STATE)
+    state.scalar[INTERCEPT] = settings.intercept_mean
+    state.scalar[NUISANCE] = nuisance
+    state.scalar[B_GAMMA] = b_gamma
+    state.scalar[SIGMA_BETA2] = sigma_beta2
+    state.scalar[TEMPERATURE] = 1.0
+    state.log_step[:] = np.log(step_size)
+    state.stream[:] = [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF, chain, 0]
+    return state
+
+
+def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np.ndarray, ...]]:
+    """Scratch space for one chain: the record and the arrays it points to."""
+    n = len(problem.y)
+    K_max, D = int(settings.K_max), int(settings.max_order)
+    width = int(np.iinfo(problem.codes.dtype).max) + 1
+    arrays = {
+        "phi": np.zeros((K_max + 1, n), np.float32),
+        "fit": np.zeros(n),
+        "trial_fit": np.zeros(n),
+        "score": np.zeros(n),
+        "curvature": np.zeros(n),
+        "table": np.zeros((3 * D, width), np.float32),
+        "sigmoid": np.zeros((3, width)),
+        "gram": np.zeros((K_max + 1, K_max + 1)),
+    }
+    record = new_record_of(WORK)
+    record.table_width = width
+    for name, array in arrays.items():
+        record[name] = array.ctypes.data
+    return record, tuple(arrays.values())
+
+
+def new_record(settings: np.record, draws: int) -> Record:
+    """Room for the draws of one block."""
+    K_max, max_order = int(settings.K_max), int(settings.max_order)
+    return Record(
+        K=np.zeros(draws, np.int64),
+        order=np.zeros((draws, K_max), np.int64),
+        features=np.zeros((draws, K_max, max_order), np.int32),
+        b=np.zeros((draws, K_max, max_order)),
+        gamma=np.zeros((draws, K_max, max_order)),
+        beta=np.zeros((draws, K_max)),
+        scalar=np.zeros((draws, N_SCALARS)),
+    )
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a block of sweeps gave: the record and how much of it is filled."""
+
+    record: Record
+    sweeps: int
+    draws: int
+
+
+class Chain:
+    """One chain of the sampler.
+
+    Parameters
+    ----------
+    problem, settings
+        Shared by all chains, never written to.
+    state : numpy.record of layout STATE
+        Where the chain starts; it moves on with every block.
+    run_block
+        The compiled function or its reference, see `raytpnn.engine.execution`.
+    """
+
+    def __init__(self, problem: Problem, settings: np.record, state: np.record, run_block: Any) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.state = state
+        self.work, self._arrays = new_work(problem, settings)
+        self._control = self.work["control"]
+        self._run_block = run_block
+
+    def run(self, first: int, sweeps: int, warmup: int, thin: int) -> Block:
+        """Run sweeps first ... first + sweeps - 1 and return the draws they kept."""
+        kept = max(0, first + sweeps - warmup) // thin - max(0, first - warmup) // thin
+        record = new_record(self.settings, max(kept, 1))
+        done, draws = self._run_block(
+            self.problem.record, self.settings, self.state, self.work, record, first, sweeps, warmup, thin
+        )
+        return Block(record, int(done), int(draws))
+
+    def request_stop(self) -> None:
+        """Ask a running block to end after the term at hand; safe from another thread."""
+        self._control[STOP] = 1
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Sweeps done and terms at present; safe from another thread."""
+        return int(self._control[SWEEPS_DONE]), int(self._control[TERMS])
+
+    def checkpoint(self) -> bytes:
+        """What the next block depends on."""
+        return self.state.tobytes()
+
+    def restore(self, checkpoint: bytes) -> None:
+        """Go back to a checkpoint."""
+        saved = np.frombuffer(checkpoint, STATE)[0]
+        for name in STATE.names or ():
+            self.state[name] = saved[name]
+
+    def acceptance(self) -> dict[str, tuple[int, int]]:
+        """Proposals and acceptances of every move so far."""
+        return {name: (int(p), int(a)) for name, (p, a) in zip(MOVE_NAMES, self.state.tally, strict=True)}

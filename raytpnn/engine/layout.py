@@ -1,0 +1,166 @@
+"""The records a chain works on: shared by every execution.
+
+Everything of fixed size is a field; arrays that grow with the data are addresses, see `memory.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from raytpnn.numerics.lanes import BLOCK, LANES
+
+# Room in a state. Fixed, so that another K_max or max_order compiles nothing.
+MOST_TERMS = 1024
+MOST_VARIABLES = 16
+
+# Slots of State.scalar.
+INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
+N_SCALARS = 6
+
+# Rows of State.tally, in the order in which they are reported.
+BIRTH, DEATH, ADDING, DELETING, CHANGING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE = range(8)
+MOVE_NAMES = ("birth", "death", "adding", "deleting", "changing", "langevin", "joint_beta", "intercept")
+
+# Slots of Work.control, shared with the thread that waits for a block.
+STOP, SWEEPS_DONE, TERMS = range(3)
+
+# What a random number is for: the third word of the Philox counter.
+(
+    FOR_BIRTH_DEATH,
+    FOR_NEW_SET,
+    FOR_NEW_FACTOR,
+    FOR_NEW_BETA,
+    FOR_RESTRUCTURE,
+    FOR_RESTRUCTURE_FACTOR,
+    FOR_RESTRUCTURE_BETA,
+    FOR_LANGEVIN,
+    FOR_JOINT_BETA,
+    FOR_INTERCEPT,
+    FOR_NUISANCE,
+    FOR_SCALES,
+) = range(12)
+
+_DOUBLE, _INTEGER, _FLAG = np.float64, np.int64, np.bool_
+
+# What all chains share and none changes: data, marginals, feature weights.
+PROBLEM = np.dtype(
+    [
+        ("n", _INTEGER),  # rows
+        ("p", _INTEGER),  # encoded features
+        ("n_values", _INTEGER),  # bins of all marginals
+        ("wide_codes", _FLAG),  # codes are uint16
+        ("codes", _INTEGER),  # address of (p, n) uint8 or uint16
+        ("first_bin", _INTEGER),  # (p,) int64, start of a feature's bins
+        ("n_bins", _INTEGER),  # (p,) int64
+        ("bin_value", _INTEGER),  # (n_values,) float64
+        ("bin_weight", _INTEGER),  # (n_values,) float64
+        ("y", _INTEGER),  # (n,) float64
+        ("w", _INTEGER),  # (n,) float64
+        ("offset", _INTEGER),  # (n,) float64
+        ("feature_weight", _INTEGER),  # (p,) float64
+        ("cumulative", _INTEGER),  # (p + 1,) float64, sums of feature_weight
+    ],
+    align=True,
+)
+
+# Numbers of the prior, the family and the moves.
+SETTINGS = np.dtype(
+    [
+        ("family", _INTEGER),
+        ("K_max", _INTEGER),
+        ("max_order", _INTEGER),
+        ("log_count_penalty", _DOUBLE),
+        ("log_set_prior", _DOUBLE, (MOST_VARIABLES + 1,)),  # of one particular set of d features
+        ("order_cumulative", _DOUBLE, (MOST_VARIABLES,)),  # P(order <= d + 1)
+        ("a_gamma", _DOUBLE),
+        ("v", _DOUBLE),
+        ("v_lambda", _DOUBLE),
+        ("intercept_mean", _DOUBLE),
+        ("intercept_precision", _DOUBLE),
+        ("b_gamma_shape", _DOUBLE),
+        ("b_gamma_scale", _DOUBLE),
+        ("learn_b_gamma", _FLAG),
+        ("sigma_beta2_shape", _DOUBLE),
+        ("sigma_beta2_scale", _DOUBLE),
+        ("learn_sigma_beta2", _FLAG),
+        ("weight_sum", _DOUBLE),
+        ("null_curvature", _DOUBLE),
+        ("M", _DOUBLE),
+        ("q_add", _DOUBLE),
+        ("q_delete", _DOUBLE),
+        ("q_change", _DOUBLE),
+        ("birth_death_attempts", _INTEGER),
+        ("conditional_beta", _FLAG),
+        ("log_gamma", _FLAG),
+        ("preconditioned", _FLAG),
+        ("adapt", _FLAG),
+        ("target_acceptance", _DOUBLE),
+        ("joint_beta_every", _INTEGER),
+        ("restructure", _FLAG),
+        ("langevin", _FLAG),
+        ("intercept", _FLAG),
+        ("nuisance", _FLAG),
+    ],
+    align=True,
+)
+
+# One chain: this record is its checkpoint.
+STATE = np.dtype(
+    [
+        ("K", _INTEGER),
+        ("scalar", _DOUBLE, (N_SCALARS,)),
+        ("log_step", _DOUBLE, (MOST_VARIABLES + 1,)),  # by order; at 0 that of the joint beta move
+        ("step_count", _INTEGER, (MOST_VARIABLES + 1,)),  # adaptations so far
+        ("tally", _INTEGER, (len(MOVE_NAMES), 2)),  # proposed and accepted
+        ("stream", np.uint64, (4,)),  # seed low, seed high, chain, sweep
+        ("beta", _DOUBLE, (MOST_TERMS,)),
+        ("order", _INTEGER, (MOST_TERMS,)),
+        ("features", np.int32, (MOST_TERMS, MOST_VARIABLES)),
+        ("b", _DOUBLE, (MOST_TERMS, MOST_VARIABLES)),
+        ("gamma", _DOUBLE, (MOST_TERMS, MOST_VARIABLES)),
+    ],
+    align=True,
+)
+
+# Scratch space of one chain, and what is computed from its state: nothing is allocated inside a sweep.
+WORK = np.dtype(
+    [
+        ("control", _INTEGER, (3,)),
+        ("phi", _INTEGER),  # address of (K_max + 1, n) float32; the last row is the trial's
+        ("fit", _INTEGER),  # (n,) float64: offset + intercept + sum of terms
+        ("trial_fit", _INTEGER),  # (n,) float64
+        ("score", _INTEGER),  # (n,) float64
+        ("curvature", _INTEGER),  # (n,) float64
+        ("table_width", _INTEGER),  # codes, missing included
+        ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
+        ("sigmoid", _INTEGER),  # (3, width) float64
+        ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
+        ("block", _DOUBLE, (BLOCK,)),
+        ("scratch", _DOUBLE, (BLOCK,)),
+        ("slope", np.float32, (2, BLOCK)),
+        ("lanes", _DOUBLE, (2, LANES)),
+        ("trial_features", np.int32, (MOST_VARIABLES,)),
+        ("trial_b", _DOUBLE, (MOST_VARIABLES,)),
+        ("trial_gamma", _DOUBLE, (MOST_VARIABLES,)),
+        ("sorted_set", _INTEGER, (MOST_VARIABLES,)),
+        ("pick", _INTEGER, (MOST_VARIABLES,)),
+        ("sums", _DOUBLE, (4 * MOST_VARIABLES + 3,)),
+        ("point", _DOUBLE, (6, 2 * MOST_VARIABLES + 1)),
+        ("vector", _DOUBLE, (6, MOST_TERMS + 1)),
+    ],
+    align=True,
+)
+
+
+class Record(NamedTuple):
+    """Draws of one block, padded to K_max terms of D variables."""
+
+    K: np.ndarray  # (B,) int64
+    order: np.ndarray  # (B, K_max) int64
+    features: np.ndarray  # (B, K_max, D) int32
+    b: np.ndarray  # (B, K_max, D) float64
+    gamma: np.ndarray  # (B, K_max, D) float64
+    beta: np.ndarray  # (B, K_max) float64
+    scalar: np.ndarray  # (B, N_SCALARS) float64

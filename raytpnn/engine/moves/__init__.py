@@ -1,0 +1,1 @@
+"""The moves of the sampler, one file each."""

@@ -1,0 +1,188 @@
+"""All coefficients and the intercept at once.
+
+Gaussian: the exact conditional. Other families: a Langevin step, preconditioned by the Gram matrix at the
+constant curvature of the null model, which does not depend on the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+
+from raytpnn.engine.layout import (
+    FIT_LOGLIK,
+    FOR_JOINT_BETA,
+    INTERCEPT,
+    JOINT_BETA,
+    NUISANCE,
+    SIGMA_BETA2,
+    TEMPERATURE,
+)
+from raytpnn.engine.memory import double_rows
+from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.moves.coefficient import GAUSSIAN
+from raytpnn.engine.random import normal_pair
+from raytpnn.engine.rows import fit_from_terms, gram_matrix, score_of_terms, take_trial_fit
+from raytpnn.numerics.elementary import exp, log
+from raytpnn.numerics.jit import internal
+from raytpnn.numerics.philox import uniforms
+
+__all__ = ["joint_beta"]
+
+# Rows of Work.vector.
+HERE, GRADIENT, THERE, GRADIENT_THERE, NOISE, SOLVED = range(6)
+
+
+@internal
+def cholesky(a, size):
+    """Lower Cholesky factor in place; False if the matrix is not positive definite."""
+    for j in range(size):
+        for i in range(j, size):
+            total = a[i, j]
+            for m in range(j):
+                total -= a[i, m] * a[j, m]
+            if i == j:
+                if not total > 0.0:
+                    return False
+                a[j, j] = math.sqrt(total)
+            else:
+                a[i, j] = total / a[j, j]
+    return True
+
+
+@internal
+def solve_lower(a, x, size):
+    """x = L^-1 x."""
+    for i in range(size):
+        total = x[i]
+        for m in range(i):
+            total -= a[i, m] * x[m]
+        x[i] = total / a[i, i]
+
+
+@internal
+def solve_upper(a, x, size):
+    """x = L^-T x."""
+    for i in range(size - 1, -1, -1):
+        total = x[i]
+        for m in range(i + 1, size):
+            total -= a[m, i] * x[m]
+        x[i] = total / a[i, i]
+
+
+@internal
+def posterior_gradient(settings, state, point, score, scale, size):
+    """Turn the score against the terms into the gradient of the log posterior, in place."""
+    score[0] = scale * score[0] - settings.intercept_precision * (point[0] - settings.intercept_mean)
+    for i in range(1, size):
+        score[i] = scale * score[i] - point[i] / state.scalar[SIGMA_BETA2]
+
+
+@internal
+def log_prior(settings, state, point, size):
+    """Log prior of intercept and coefficients, up to a constant."""
+    gap = point[0] - settings.intercept_mean
+    total = settings.intercept_precision * (gap * gap)
+    for i in range(1, size):
+        total += (point[i] * point[i]) / state.scalar[SIGMA_BETA2]
+    return -0.5 * total
+
+
+@internal
+def half_step(a, gradient, step, out, size):
+    """Out = step/2 L^-1 gradient."""
+    for i in range(size):
+        out[i] = gradient[i]
+    solve_lower(a, out, size)
+    for i in range(size):
+        out[i] = 0.5 * step * out[i]
+
+
+@internal
+def squared_noise(a, origin, gradient, target, step, scratch, size):
+    """Squared length of the normal vector that leads from `origin` to `target`."""
+    half_step(a, gradient, step, scratch, size)
+    total = 0.0
+    for i in range(size):
+        value = 0.0
+        for m in range(i, size):
+            value += a[m, i] * (target[m] - origin[m])
+        value = value / step - scratch[i]
+        total += value * value
+    return total
+
+
+@internal
+def precision_factor(problem, settings, state, work, scale, size):
+    """Cholesky factor of the proposal's precision in work.gram."""
+    side = settings.K_max + 1
+    gram_matrix(problem, settings, work, state.K)
+    gram = double_rows(work.gram, side, side)
+    curvature = scale * settings.null_curvature
+    for i in range(size):
+        for m in range(i + 1):
+            gram[i, m] = curvature * gram[i, m]
+    gram[0, 0] += settings.intercept_precision
+    for i in range(1, size):
+        gram[i, i] += 1.0 / state.scalar[SIGMA_BETA2]
+    return cholesky(gram, size)
+
+
+@internal
+def commit_point(problem, state, work, point, loglik):
+    """Take a proposed point and its fit over."""
+    state.scalar[INTERCEPT] = point[0]
+    for k in range(state.K):
+        state.beta[k] = point[k + 1]
+    take_trial_fit(problem, work)
+    state.scalar[FIT_LOGLIK] = loglik
+
+
+@internal
+def joint_beta(problem, settings, state, work, warming_up):
+    """Draw or propose (intercept, beta_1, ..., beta_K)."""
+    size = state.K + 1
+    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    here, there = work.vector[HERE], work.vector[THERE]
+    gradient, noise, solved = work.vector[GRADIENT], work.vector[NOISE], work.vector[SOLVED]
+    state.tally[JOINT_BETA, 0] += 1
+    if not precision_factor(problem, settings, state, work, scale, size):
+        return
+    gram = double_rows(work.gram, settings.K_max + 1, settings.K_max + 1)
+    here[0] = state.scalar[INTERCEPT]
+    for k in range(state.K):
+        here[k + 1] = state.beta[k]
+    score_of_terms(problem, settings, work, state.K, work.fit, gradient)
+    posterior_gradient(settings, state, here, gradient, scale, size)
+    # One full Newton step plus noise is the exact draw when the target is Gaussian: eps^2/2 = 1 in the drift.
+    exact = settings.family == GAUSSIAN
+    step = 1.0 if exact else exp(state.log_step[0])
+    for i in range(0, size, 2):
+        z0, z1 = normal_pair(state.stream, FOR_JOINT_BETA, 0, 1 + i // 2)
+        noise[i] = z0
+        if i + 1 < size:
+            noise[i + 1] = z1
+    half_step(gram, gradient, 2.0 if exact else step, solved, size)
+    for i in range(size):
+        solved[i] = step * (solved[i] + noise[i])
+    solve_upper(gram, solved, size)
+    for i in range(size):
+        there[i] = here[i] + solved[i]
+    fit_from_terms(problem, work, state.K, there[0], there[1:], work.trial_fit)
+    gradient_there = work.vector[GRADIENT_THERE]
+    loglik = score_of_terms(problem, settings, work, state.K, work.trial_fit, gradient_there)
+    if exact:
+        commit_point(problem, state, work, there, loglik)
+        state.tally[JOINT_BETA, 1] += 1
+        return
+    posterior_gradient(settings, state, there, gradient_there, scale, size)
+    log_ratio = scale * (loglik - state.scalar[FIT_LOGLIK])
+    log_ratio += log_prior(settings, state, there, size) - log_prior(settings, state, here, size)
+    back = squared_noise(gram, there, gradient_there, here, step, solved, size)
+    forth = squared_noise(gram, here, gradient, there, step, solved, size)
+    log_ratio -= 0.5 * (back - forth)
+    u, _ = uniforms(state.stream, FOR_JOINT_BETA, 0, 0)
+    if log(u) < log_ratio:
+        commit_point(problem, state, work, there, loglik)
+        state.tally[JOINT_BETA, 1] += 1
+    if warming_up and settings.adapt:
+        adapt_step(settings, state, 0, log_ratio)

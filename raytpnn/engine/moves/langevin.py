@@ -1,0 +1,199 @@
+"""Langevin step of the numbers of one term: theta = (b, log gamma or gamma, beta).
+
+q(theta' | theta) = N(theta + eps^2/2 D U, eps^2 D) with D diagonal. D depends on the state (the curvature
+of every coordinate), so the ratio carries it at both ends, log-determinants included.
+"""
+
+from __future__ import annotations
+
+import math
+
+from raytpnn.engine.layout import (
+    B_GAMMA,
+    FIT_LOGLIK,
+    FOR_LANGEVIN,
+    LANGEVIN,
+    NUISANCE,
+    SIGMA_BETA2,
+    TEMPERATURE,
+)
+from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.random import normal_pair
+from raytpnn.engine.rows import copy_phi, gradient_sums, multiply_factor, take_trial_fit, trial_of_term
+from raytpnn.engine.tables import SMALLEST_MEAN, factor_table, slope_tables
+from raytpnn.numerics.elementary import exp, log
+from raytpnn.numerics.jit import internal
+from raytpnn.numerics.philox import uniforms
+
+__all__ = ["langevin"]
+
+# Rows of Work.point.
+HERE, GRADIENT, PRECISION, THERE, GRADIENT_THERE, PRECISION_THERE = range(6)
+# Precision of b under its uniform prior: its scale where the likelihood says nothing.
+UNIFORM_PRECISION = 12.0
+
+
+@internal
+def term_tables(problem, settings, work, features, b, gamma, d):
+    """Factor and slope tables of a term; False if a factor has no mass."""
+    for j in range(d):
+        c = factor_table(problem, work, j, features[j], b[j], gamma[j])
+        if not c >= SMALLEST_MEAN:
+            return False
+        slope_tables(problem, work, settings.max_order, j, features[j], b[j], gamma[j], c)
+    return True
+
+
+@internal
+def log_gamma_prior(settings, gamma, b_gamma):
+    """Log prior of one scale in the coordinate that moves: the Jacobian of log gamma adds one log gamma."""
+    power = settings.a_gamma if settings.log_gamma else settings.a_gamma - 1.0
+    return power * log(gamma) - gamma / b_gamma
+
+
+@internal
+def log_target(settings, state, gamma, beta, d):
+    """Log posterior of the term's numbers, up to a constant, from the log-likelihood in sums[0]."""
+    value = -0.5 * (beta * beta) / state.scalar[SIGMA_BETA2]
+    for j in range(d):
+        value += log_gamma_prior(settings, gamma[j], state.scalar[B_GAMMA])
+    return value
+
+
+@internal
+def gradient_and_precision(settings, state, sums, gamma, beta, d, gradient, precision):
+    """Gradient of the log target and the inverse of D from the row sums."""
+    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
+    curvature = scale * (beta * beta)
+    for j in range(d):
+        gradient[j] = scale * beta * sums[3 + 4 * j]
+        precision[j] = curvature * sums[4 + 4 * j] + UNIFORM_PRECISION
+        in_log_gamma = scale * beta * sums[5 + 4 * j]
+        if settings.log_gamma:
+            gradient[d + j] = in_log_gamma + settings.a_gamma - gamma[j] / state.scalar[B_GAMMA]
+        else:
+            gradient[d + j] = (in_log_gamma + settings.a_gamma - 1.0) / gamma[j] - 1.0 / state.scalar[B_GAMMA]
+        precision[d + j] = curvature * sums[6 + 4 * j] + settings.a_gamma
+    gradient[2 * d] = scale * sums[1] - beta * prior_precision
+    precision[2 * d] = scale * sums[2] + prior_precision
+    if not settings.preconditioned:
+        for i in range(2 * d + 1):
+            precision[i] = 1.0
+
+
+@internal
+def log_determinant(precision, size):
+    """Half the log-determinant of D^-1: part of the log density of a proposal from there."""
+    total = 0.0
+    for i in range(size):
+        total += log(precision[i])
+    return 0.5 * total
+
+
+@internal
+def log_proposal(origin, gradient, precision, target, step, size):
+    """Log density of proposing `target` from `origin`, up to a constant."""
+    total = 0.0
+    for i in range(size):
+        drift = (0.5 * step) * step * gradient[i] / precision[i]
+        gap = target[i] - origin[i] - drift
+        total += (gap * gap) * precision[i]
+    return log_determinant(precision, size) - 0.5 * total / (step * step)
+
+
+@internal
+def propose_point(settings, state, work, k, step, size):
+    """Proposed point in THERE and trial arrays; False if it lies outside the prior's support."""
+    d = state.order[k]
+    point = work.point
+    for i in range(size):
+        if i % 2 == 0:
+            z, spare = normal_pair(state.stream, FOR_LANGEVIN, k, 1 + i // 2)
+        else:
+            z = spare
+        spread = step / math.sqrt(point[PRECISION, i])
+        drift = (0.5 * step) * step * point[GRADIENT, i] / point[PRECISION, i]
+        point[THERE, i] = point[HERE, i] + drift + spread * z
+    for j in range(d):
+        b = point[THERE, j]
+        gamma = point[THERE, d + j]
+        if settings.log_gamma:
+            if not abs(gamma) < 600.0:
+                return False
+            gamma = exp(gamma)
+        if not (b > 0.0 and b < 1.0 and gamma > 0.0):
+            return False
+        work.trial_b[j] = b
+        work.trial_gamma[j] = gamma
+    return True
+
+
+@internal
+def point_of_term(settings, state, work, k):
+    """Coordinates of term k into HERE."""
+    d = state.order[k]
+    for j in range(d):
+        work.point[HERE, j] = state.b[k, j]
+        gamma = state.gamma[k, j]
+        work.point[HERE, d + j] = log(gamma) if settings.log_gamma else gamma
+    work.point[HERE, 2 * d] = state.beta[k]
+
+
+@internal
+def log_ratio_of_move(problem, settings, state, work, k, step):
+    """Propose and evaluate: the log acceptance ratio, minus infinity if impossible."""
+    d = state.order[k]
+    size = 2 * d + 1
+    features = state.features[k]
+    point = work.point
+    if not term_tables(problem, settings, work, features, state.b[k], state.gamma[k], d):
+        return -math.inf
+    gradient_sums(problem, settings, work, work.fit, k, features, d)
+    beta = state.beta[k]
+    point_of_term(settings, state, work, k)
+    gradient_and_precision(
+        settings, state, work.sums, state.gamma[k], beta, d, point[GRADIENT], point[PRECISION]
+    )
+    here = log_target(settings, state, state.gamma[k], beta, d)
+    if not propose_point(settings, state, work, k, step, size):
+        return -math.inf
+    if not term_tables(problem, settings, work, features, work.trial_b, work.trial_gamma, d):
+        return -math.inf
+    for j in range(d):
+        multiply_factor(problem, work, features[j], j, settings.K_max)
+    new_beta = point[THERE, 2 * d]
+    trial_of_term(problem, work, k, beta, settings.K_max, new_beta)
+    gradient_sums(problem, settings, work, work.trial_fit, settings.K_max, features, d)
+    gradient_and_precision(
+        settings, state, work.sums, work.trial_gamma, new_beta, d, point[GRADIENT_THERE], point[PRECISION_THERE]
+    )
+    there = log_target(settings, state, work.trial_gamma, new_beta, d)
+    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    change = scale * (work.sums[0] - state.scalar[FIT_LOGLIK]) + there - here
+    back = log_proposal(
+        point[THERE], point[GRADIENT_THERE], point[PRECISION_THERE], point[HERE], step, size
+    )
+    forth = log_proposal(point[HERE], point[GRADIENT], point[PRECISION], point[THERE], step, size)
+    return change + back - forth
+
+
+@internal
+def langevin(problem, settings, state, work, k, warming_up):
+    """One Langevin step of term k."""
+    d = state.order[k]
+    log_ratio = log_ratio_of_move(problem, settings, state, work, k, exp(state.log_step[d]))
+    u, v = uniforms(state.stream, FOR_LANGEVIN, k, 0)
+    accepted = log(u) < log_ratio
+    state.tally[LANGEVIN, 0] += 1
+    if accepted:
+        state.tally[LANGEVIN, 1] += 1
+        take_trial_fit(problem, work)
+        copy_phi(problem, work, settings.K_max, k)
+        for j in range(d):
+            state.b[k, j] = work.trial_b[j]
+            state.gamma[k, j] = work.trial_gamma[j]
+        state.beta[k] = work.point[THERE, 2 * d]
+        state.scalar[FIT_LOGLIK] = work.sums[0]
+    if warming_up and settings.adapt:
+        adapt_step(settings, state, d, log_ratio)

@@ -1,0 +1,253 @@
+"""The reference execution: moves as plain Python, everything that touches rows, bins or bits in NumPy.
+
+Slow and readable: the oracle of the other executions. Each function here has the name and the arguments of
+the compiled one it stands for, and is written independently of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from raytpnn.engine.binding import as_python
+from raytpnn.engine.tables import SMALLEST_MEAN
+from raytpnn.model.families import FAMILIES
+from raytpnn.numerics import elementary_numpy
+from raytpnn.numerics.lanes_numpy import row_sum
+from raytpnn.numerics.philox import uniforms_numpy
+
+__all__ = ["REPLACEMENTS", "reference_of"]
+
+BY_CODE = {family.code: family for family in FAMILIES.values()}
+
+
+def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Array over memory that a record points to."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    buffer = (ctypes.c_char * size).from_address(int(address))
+    return np.frombuffer(buffer, dtype).reshape(shape)
+
+
+def doubles(address, n):
+    return view(address, (int(n),), np.float64)
+
+
+def double_rows(address, rows, n):
+    return view(address, (int(rows), int(n)), np.float64)
+
+
+def phi_of(problem, work, row):
+    return view(work.phi + int(row) * int(problem.n) * 4, (int(problem.n),), np.float32)
+
+
+def codes_of(problem, feature):
+    dtype = np.uint16 if problem.wide_codes else np.uint8
+    size = int(problem.n) * np.dtype(dtype).itemsize
+    return view(problem.codes + int(feature) * size, (int(problem.n),), dtype)
+
+
+def marginal_of(problem, feature):
+    """Bin values and weights of a feature."""
+    start = int(view(problem.first_bin, (int(problem.p),), np.int64)[feature])
+    size = int(view(problem.n_bins, (int(problem.p),), np.int64)[feature])
+    value = doubles(problem.bin_value, problem.n_values)[start : start + size]
+    weight = doubles(problem.bin_weight, problem.n_values)[start : start + size]
+    return value, weight
+
+
+def tables_of(settings_or_rows, work):
+    return view(work.table, (int(settings_or_rows), int(work.table_width)), np.float32)
+
+
+def sigmoid_of(problem, feature, b, gamma):
+    value, weight = marginal_of(problem, feature)
+    s = 1.0 / (1.0 + elementary_numpy.exp((b - value) / gamma))
+    return value, weight, s, row_sum(weight * s)
+
+
+def factor_table(problem, work, j, feature, b, gamma):
+    _, _, s, c = sigmoid_of(problem, feature, b, gamma)
+    if c >= SMALLEST_MEAN:
+        out = tables_of(j + 1, work)[j]
+        out[: len(s)] = (1.0 - s / c).astype(np.float32)
+        out[-1] = 0.0
+    return c
+
+
+def slope_tables(problem, work, D, j, feature, b, gamma, c):
+    value, weight, s, _ = sigmoid_of(problem, feature, b, gamma)
+    t = s * (1.0 - s)
+    ut = ((value - b) / gamma) * t
+    tables = tables_of(3 * D, work)
+    size = len(s)
+    tables[D + j, :size] = ((t - s * (row_sum(weight * t) / c)) / (gamma * c)).astype(np.float32)
+    tables[2 * D + j, :size] = ((ut - s * (row_sum(weight * ut) / c)) / c).astype(np.float32)
+    tables[D + j, -1] = 0.0
+    tables[2 * D + j, -1] = 0.0
+
+
+def multiply_factor(problem, work, feature, j, row):
+    factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
+    phi = phi_of(problem, work, row)
+    phi[:] = factor if j == 0 else phi * factor
+
+
+def copy_phi(problem, work, source, target):
+    phi_of(problem, work, target)[:] = phi_of(problem, work, source)
+
+
+def evaluate(problem, settings, fit):
+    """Per row: weighted score, curvature and log-likelihood."""
+    family = BY_CODE[int(settings.family)]
+    y, w = doubles(problem.y, problem.n), doubles(problem.w, problem.n)
+    score = w * (y - family.mean(fit))
+    curvature = w * family.variance(fit)
+    if family.name == "gaussian":
+        residual = y - fit
+        return score, curvature, -0.5 * (w * residual) * residual
+    return score, curvature, w * family.row_loglik(y, fit)
+
+
+def derivatives_at(problem, settings, work, address):
+    score, curvature, loglik = evaluate(problem, settings, doubles(address, problem.n))
+    doubles(work.score, problem.n)[:] = score
+    doubles(work.curvature, problem.n)[:] = curvature
+    return row_sum(score), row_sum(curvature), row_sum(loglik)
+
+
+def moments(score, curvature, x):
+    """Sums of score * x and (curvature * x) * x, x in float32."""
+    x = x.astype(np.float64)
+    return row_sum(score * x), row_sum((curvature * x) * x)
+
+
+def remove_term(problem, settings, work, k, beta):
+    phi = phi_of(problem, work, k)
+    base = doubles(work.fit, problem.n) - beta * phi.astype(np.float64)
+    score, curvature, _ = evaluate(problem, settings, base)
+    doubles(work.score, problem.n)[:] = score
+    doubles(work.curvature, problem.n)[:] = curvature
+    return moments(score, curvature, phi)
+
+
+def phi_moments(problem, work, row):
+    score, curvature = doubles(work.score, problem.n), doubles(work.curvature, problem.n)
+    return moments(score, curvature, phi_of(problem, work, row))
+
+
+def changed_fit(problem, work, old_row, old_beta, new_row, new_beta):
+    old = phi_of(problem, work, old_row).astype(np.float64)
+    new = phi_of(problem, work, new_row).astype(np.float64)
+    return (doubles(work.fit, problem.n) - old_beta * old) + new_beta * new
+
+
+def likelihood_of_change(problem, settings, work, old_row, old_beta, new_row, new_beta):
+    trial = changed_fit(problem, work, old_row, old_beta, new_row, new_beta)
+    return row_sum(evaluate(problem, settings, trial)[2])
+
+
+def replace_term(problem, work, k, old_beta, row, new_beta):
+    doubles(work.fit, problem.n)[:] = changed_fit(problem, work, k, old_beta, row, new_beta)
+    copy_phi(problem, work, row, k)
+
+
+def trial_of_term(problem, work, k, old_beta, row, new_beta):
+    doubles(work.trial_fit, problem.n)[:] = changed_fit(problem, work, k, old_beta, row, new_beta)
+
+
+def take_trial_fit(problem, work):
+    doubles(work.fit, problem.n)[:] = doubles(work.trial_fit, problem.n)
+
+
+def shift_fit(problem, work, amount):
+    doubles(work.fit, problem.n)[:] += amount
+
+
+def gradient_sums(problem, settings, work, address, row, features, d):
+    score, curvature, loglik = evaluate(problem, settings, doubles(address, problem.n))
+    D = int(settings.max_order)
+    tables = tables_of(3 * D, work)
+    work.sums[0] = row_sum(loglik)
+    work.sums[1:3] = moments(score, curvature, phi_of(problem, work, row))
+    for j in range(d):
+        for kind in (1, 2):
+            slope = tables[kind * D + j][codes_of(problem, features[j])]
+            for other in range(d):
+                if other != j:
+                    slope = slope * tables[other][codes_of(problem, features[other])]
+            place = 3 + 4 * j + 2 * (kind - 1)
+            work.sums[place : place + 2] = moments(score, curvature, slope)
+
+
+def fit_from_terms(problem, work, K, intercept, coefficients, address):
+    fit = doubles(problem.offset, problem.n) + intercept
+    for k in range(K):
+        fit = fit + coefficients[k] * phi_of(problem, work, k).astype(np.float64)
+    doubles(address, problem.n)[:] = fit
+
+
+def gram_matrix(problem, settings, work, K):
+    side = int(settings.K_max) + 1
+    gram = double_rows(work.gram, side, side)
+    w = doubles(problem.w, problem.n)
+    gram[0, 0] = row_sum(w)
+    for k in range(K):
+        weighted = w * phi_of(problem, work, k).astype(np.float64)
+        gram[k + 1, 0] = row_sum(weighted)
+        for other in range(k + 1):
+            gram[k + 1, other + 1] = row_sum(weighted * phi_of(problem, work, other).astype(np.float64))
+
+
+def score_of_terms(problem, settings, work, K, address, out):
+    out[0], _, loglik = derivatives_at(problem, settings, work, address)
+    score = doubles(work.score, problem.n)
+    for k in range(K):
+        out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
+    return loglik
+
+
+def exp(x):
+    return float(elementary_numpy.exp(x))
+
+
+def log(x):
+    return float(elementary_numpy.log(x))
+
+
+REPLACEMENTS: dict[str, Callable[..., Any]] = {
+    "exp": exp,
+    "log": log,
+    "normal_quantile": elementary_numpy.normal_quantile,
+    "uniforms": uniforms_numpy,
+    **{
+        function.__name__: function
+        for function in (
+            doubles,
+            double_rows,
+            factor_table,
+            slope_tables,
+            multiply_factor,
+            copy_phi,
+            derivatives_at,
+            remove_term,
+            phi_moments,
+            likelihood_of_change,
+            replace_term,
+            trial_of_term,
+            take_trial_fit,
+            shift_fit,
+            gradient_sums,
+            fit_from_terms,
+            gram_matrix,
+            score_of_terms,
+        )
+    },
+}
+
+
+def reference_of(function: Any) -> Any:
+    """Reference of a compiled function of the engine."""
+    return as_python(function, REPLACEMENTS)

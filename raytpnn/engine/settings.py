@@ -1,0 +1,84 @@
+"""What the sampler does in a sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Moves"]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Proposals of the sampler. None of these changes the posterior, only how fast it is explored.
+
+    Attributes
+    ----------
+    M : float
+        A birth takes its set from the prior with probability M / (M + K), else extends one of the K sets.
+    q_add, q_delete, q_change : float
+        Probabilities of the three changes of a term's set; they are normalised to sum to 1.
+    step_size : float
+        Langevin step, where adaptation starts.
+    birth_death_attempts : int
+        Births or deaths tried a sweep; 0 switches the move off.
+    conditional_beta : bool
+        Propose the coefficient of a new or changed term given the data, not from its prior.
+    log_gamma : bool
+        Langevin on log gamma instead of gamma.
+    preconditioned : bool
+        Scale every Langevin coordinate by its curvature.
+    adapt : bool
+        Adapt step sizes in warm-up towards `target_acceptance`.
+    target_acceptance : float
+        Acceptance rate the Langevin steps are adapted to.
+    joint_beta_every : int
+        Sweeps between two joint draws of all coefficients; 0 switches the move off.
+    restructure, langevin, intercept, nuisance, scales : bool
+        Switch a move off (False): for the paper's sampler and for tests of single moves.
+    """
+
+    M: float = 5.0
+    q_add: float = 0.28
+    q_delete: float = 0.28
+    q_change: float = 0.44
+    step_size: float = 0.8
+    birth_death_attempts: int = 10
+    conditional_beta: bool = True
+    log_gamma: bool = True
+    preconditioned: bool = True
+    adapt: bool = True
+    target_acceptance: float = 0.574
+    joint_beta_every: int = 5
+    restructure: bool = True
+    langevin: bool = True
+    intercept: bool = True
+    nuisance: bool = True
+    scales: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("M", "q_add", "q_delete", "q_change", "step_size"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value <= 0:
+                raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
+        for name in ("birth_death_attempts", "joint_beta_every"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+                raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
+        if not 0 < self.target_acceptance < 1:
+            raise ValueError(f"Moves.target_acceptance must lie in (0, 1), got {self.target_acceptance!r}")
+
+    @classmethod
+    def paper(cls) -> Moves:
+        """The published proposals, with the errata applied."""
+        return cls(
+            step_size=0.01,
+            birth_death_attempts=1,
+            conditional_beta=False,
+            log_gamma=False,
+            preconditioned=False,
+            adapt=False,
+            joint_beta_every=0,
+            scales=False,
+        )

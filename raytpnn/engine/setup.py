@@ -1,0 +1,179 @@
+"""From data, prior and moves to the arrays and numbers a chain runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raytpnn.data.bins import Bins
+from raytpnn.engine.layout import PROBLEM, SETTINGS
+from raytpnn.engine.settings import Moves
+from raytpnn.model.families import Family
+from raytpnn.model.prior import Prior
+
+__all__ = ["Problem", "Scaling", "build_problem", "build_settings", "residual_variance", "scale_response"]
+
+# Above this many features the linear fit behind the noise prior costs more than the prior is worth.
+MOST_LINEAR_FEATURES = 2_000
+LINEAR_CHUNK_ROWS = 8_192
+# Settings that are fields of Moves by the same name.
+SAME_IN_MOVES = (
+    "M",
+    "birth_death_attempts",
+    "conditional_beta",
+    "log_gamma",
+    "preconditioned",
+    "adapt",
+    "target_acceptance",
+    "joint_beta_every",
+    "restructure",
+    "langevin",
+    "intercept",
+    "nuisance",
+)
+
+
+def new_record_of(dtype: np.dtype) -> np.record:
+    """One zeroed record of a layout."""
+    return np.zeros(1, dtype).view(np.recarray)[0]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Internal response = (y - location) / scale; the identity but for the gaussian family."""
+
+    location: float = 0.0
+    scale: float = 1.0
+
+
+def scale_response(
+    family: Family, y: np.ndarray, offset: np.ndarray
+) -> tuple[Scaling, np.ndarray, np.ndarray]:
+    """Standardise a gaussian response; returns the scaling and the internal y and offset, each (n,)."""
+    if family.name != "gaussian":
+        return Scaling(), y, offset
+    rest = y - offset
+    location = float(rest.mean())
+    scale = float(rest.std())
+    # Beyond float precision a spread is rounding noise: a constant response is left unscaled.
+    if not scale > 1e-12 * max(1.0, abs(location)):
+        scale = 1.0
+    return Scaling(location, scale), (y - location) / scale, offset / scale
+
+
+def residual_variance(bins: Bins, y: np.ndarray) -> float:
+    """Residual variance of a linear fit on bin values; that of y when there are too few rows for one."""
+    p, n = bins.n_features, bins.n_rows
+    spread = float(y.var())
+    if n <= p + 1 or p > MOST_LINEAR_FEATURES or spread == 0.0:
+        return max(spread, 1e-12)
+    gram = np.zeros((p + 1, p + 1))
+    right = np.zeros(p + 1)
+    tables = np.full((p, bins.missing_code + 1), 0.5, np.float64) if bins.missing_code < 256 else None
+    if tables is not None:
+        for j in range(p):
+            values = bins.values_of(j)
+            tables[j, : len(values)] = values
+    for start in range(0, n, LINEAR_CHUNK_ROWS):
+        codes = bins.codes[:, start : start + LINEAR_CHUNK_ROWS]
+        design = np.ones((p + 1, codes.shape[1]))
+        for j in range(p):
+            if tables is not None:
+                design[j + 1] = tables[j][codes[j]]
+            else:
+                values = bins.values_of(j)
+                known = codes[j] != bins.missing_code
+                design[j + 1] = np.where(known, values[np.where(known, codes[j], 0)], 0.5)
+        gram += design @ design.T
+        right += design @ y[start : start + LINEAR_CHUNK_ROWS]
+    solution, _, rank, _ = np.linalg.lstsq(gram, right, rcond=1e-10)
+    squares = float(y @ y - solution @ right)
+    freedom = n - int(rank)
+    if freedom <= 0:
+        return max(spread, 1e-12)
+    return max(squares / freedom, 1e-6 * spread)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all chains share and none changes: a record of addresses, and the arrays they point to."""
+
+    record: np.record
+    codes: np.ndarray  # (p, n) uint8 or uint16
+    y: np.ndarray  # (n,) float64, internal scale
+    w: np.ndarray  # (n,) float64
+    offset: np.ndarray  # (n,) float64, internal scale
+    others: tuple[np.ndarray, ...]
+
+
+def build_problem(
+    bins: Bins, y: np.ndarray, weight: np.ndarray, offset: np.ndarray, feature_weight: np.ndarray
+) -> Problem:
+    """Gather what all chains share; y and offset on the internal scale."""
+    first = bins.first[bins.marginal].astype(np.int64)
+    arrays = {
+        "codes": np.ascontiguousarray(bins.codes),
+        "first_bin": first,
+        "n_bins": bins.first[bins.marginal + 1].astype(np.int64) - first,
+        "bin_value": np.ascontiguousarray(bins.value, np.float64),
+        "bin_weight": np.ascontiguousarray(bins.weight, np.float64),
+        "y": np.ascontiguousarray(y, np.float64),
+        "w": np.ascontiguousarray(weight, np.float64),
+        "offset": np.ascontiguousarray(offset, np.float64),
+        "feature_weight": np.ascontiguousarray(feature_weight, np.float64),
+        "cumulative": np.concatenate([[0.0], np.cumsum(feature_weight)]),
+    }
+    record = new_record_of(PROBLEM)
+    record.n = bins.n_rows
+    record.p = bins.n_features
+    record.n_values = len(bins.value)
+    record.wide_codes = bins.codes.dtype.itemsize == 2
+    for name, array in arrays.items():
+        record[name] = array.ctypes.data
+    return Problem(
+        record, arrays["codes"], arrays["y"], arrays["w"], arrays["offset"], tuple(arrays.values())
+    )
+
+
+def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float:
+    """Link of the mean response, net of the offset."""
+    if family.name == "gaussian":
+        return float(np.mean(y - offset))
+    smallest = 0.5 / len(y)
+    if family.name == "poisson":
+        return float(np.log(max(y.sum(), 0.5)) - np.log(np.exp(offset).sum()))
+    mean = min(max(float(y.mean()), smallest), 1.0 - smallest)
+    return family.link(mean) - float(offset.mean())
+
+
+def build_settings(
+    problem: Problem, family: Family, prior: Prior, moves: Moves, noise_variance: float
+) -> np.record:
+    """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
+    n, p = len(problem.y), len(problem.codes)
+    total = moves.q_add + moves.q_delete + moves.q_change
+    centre = intercept_centre(family, problem.y, problem.offset)
+    orders = np.cumsum(prior.order_weights(p))
+    record = new_record_of(SETTINGS)
+    record.family = family.code
+    record.K_max = prior.K_max
+    record.max_order = len(orders)
+    record.log_count_penalty = prior.C0 * np.log(n)
+    record.log_set_prior[: len(orders) + 1] = prior.log_set_prior(p)
+    record.order_cumulative[: len(orders)] = orders
+    record.v_lambda = prior.v * prior.noise_scale(noise_variance)
+    record.intercept_mean = centre
+    record.intercept_precision = prior.intercept_sd**-2.0
+    record.sigma_beta2_scale = prior.beta_variance_scale(family.name)
+    record.learn_b_gamma = moves.scales and prior.b_gamma is None
+    record.learn_sigma_beta2 = moves.scales and prior.sigma_beta2 is None
+    record.weight_sum = problem.w.sum()
+    record.null_curvature = np.mean(family.variance(centre + problem.offset))
+    for name in ("a_gamma", "v", "b_gamma_shape", "b_gamma_scale", "sigma_beta2_shape"):
+        record[name] = getattr(prior, name)
+    for name in ("q_add", "q_delete", "q_change"):
+        record[name] = getattr(moves, name) / total
+    for name in SAME_IN_MOVES:
+        record[name] = getattr(moves, name)
+    return record

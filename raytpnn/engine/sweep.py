@@ -1,0 +1,84 @@
+"""One pass of the sampler, and a block of them."""
+
+from __future__ import annotations
+
+from raytpnn.engine.moves.birth_death import birth_or_death
+from raytpnn.engine.moves.joint_beta import joint_beta
+from raytpnn.engine.moves.langevin import langevin
+from raytpnn.engine.moves.restructure import restructure
+from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
+from raytpnn.engine.moves.trial import build_phi
+from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.rows import fit_from_terms
+from raytpnn.numerics.jit import compiled, internal
+
+__all__ = ["begin_block", "run_block", "sweep"]
+
+
+@internal
+def begin_block(problem, settings, state, work):
+    """Recompute phi, fit and log-likelihood from the terms: a block depends on its checkpoint alone."""
+    for k in range(state.K):
+        build_phi(
+            problem, work, state.features[k], state.b[k], state.gamma[k], state.order[k], 0, k
+        )
+    fit_from_terms(problem, work, state.K, state.scalar[INTERCEPT], state.beta, work.fit)
+    refresh_likelihood(problem, settings, state, work)
+
+
+@internal
+def sweep(problem, settings, state, work, warming_up):
+    """One pass over all moves; False if it was stopped half-way."""
+    if settings.birth_death_attempts > 0:
+        birth_or_death(problem, settings, state, work)
+    for k in range(state.K):
+        if work.control[STOP] != 0:
+            return False
+        if settings.restructure:
+            restructure(problem, settings, state, work, k)
+        if settings.langevin:
+            langevin(problem, settings, state, work, k, warming_up)
+    every = settings.joint_beta_every
+    if every > 0 and int(state.stream[3]) % every == 0:
+        joint_beta(problem, settings, state, work, warming_up)
+    if settings.intercept:
+        update_intercept(problem, settings, state, work)
+    else:
+        refresh_likelihood(problem, settings, state, work)
+    if settings.nuisance:
+        draw_nuisance(settings, state)
+    draw_scales(settings, state)
+    return True
+
+
+@internal
+def keep_draw(state, record, row):
+    """Copy the state into a row of the record."""
+    K = state.K
+    record.K[row] = K
+    for i in range(N_SCALARS):
+        record.scalar[row, i] = state.scalar[i]
+    for k in range(K):
+        record.order[row, k] = state.order[k]
+        record.beta[row, k] = state.beta[k]
+        for j in range(state.order[k]):
+            record.features[row, k, j] = state.features[k, j]
+            record.b[row, k, j] = state.b[k, j]
+            record.gamma[row, k, j] = state.gamma[k, j]
+
+
+@compiled
+def run_block(problem, settings, state, work, record, first, sweeps, warmup, thin):
+    """Sweeps first ... first + sweeps - 1; returns (sweeps done, draws kept)."""
+    begin_block(problem, settings, state, work)
+    kept = 0
+    for i in range(first, first + sweeps):
+        state.stream[3] = i
+        if work.control[STOP] != 0 or not sweep(problem, settings, state, work, i < warmup):
+            return i - first, kept
+        if i >= warmup and (i - warmup + 1) % thin == 0:
+            keep_draw(state, record, kept)
+            kept += 1
+        work.control[SWEEPS_DONE] = i + 1
+        work.control[TERMS] = state.K
+    return sweeps, kept

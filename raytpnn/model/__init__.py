@@ -1,0 +1,1 @@
+"""What is sampled: families, priors, basis."""

@@ -1,0 +1,126 @@
+"""exp, log, log1p and the normal quantile from + - x / sqrt and integers alone, compiled.
+
+`elementary_numpy` holds the same functions for arrays; both give the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from raytpnn.numerics.constants import (
+    ARTANH_COEFFICIENTS,
+    EXP_COEFFICIENTS,
+    EXP_MAX,
+    EXP_MIN,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    PPND_CENTRE_DENOMINATOR,
+    PPND_CENTRE_NUMERATOR,
+    PPND_MIDDLE_DENOMINATOR,
+    PPND_MIDDLE_NUMERATOR,
+    PPND_TAIL_DENOMINATOR,
+    PPND_TAIL_NUMERATOR,
+    ROUND_TO_INT,
+    SQRT_HALF_BITS,
+    SQRT_TWO,
+)
+from raytpnn.numerics.jit import compiled
+
+__all__ = ["exp", "log", "log1p_unit", "normal_quantile"]
+
+E12, E11, E10, E9, E8, E7, E6, E5, E4, E3, E2 = EXP_COEFFICIENTS
+A21, A19, A17, A15, A13, A11, A9, A7, A5, A3 = ARTANH_COEFFICIENTS
+
+
+@compiled
+def exp(x):
+    """e**x, with x held to [-708, 709]."""
+    x = min(max(x, EXP_MIN), EXP_MAX)
+    shifted = x * LOG2_E + ROUND_TO_INT
+    k = shifted - ROUND_TO_INT
+    r = (x - k * LN2_HIGH) - k * LN2_LOW
+    tail = E12
+    tail = tail * r + E11
+    tail = tail * r + E10
+    tail = tail * r + E9
+    tail = tail * r + E8
+    tail = tail * r + E7
+    tail = tail * r + E6
+    tail = tail * r + E5
+    tail = tail * r + E4
+    tail = tail * r + E3
+    tail = tail * r + E2
+    mantissa = (tail * r + 1.0) * r + 1.0
+    power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
+    return mantissa * power
+
+
+@compiled
+def artanh_series(s):
+    """2 artanh(s) for |s| < 0.1716."""
+    z = s * s
+    tail = A21
+    tail = tail * z + A19
+    tail = tail * z + A17
+    tail = tail * z + A15
+    tail = tail * z + A13
+    tail = tail * z + A11
+    tail = tail * z + A9
+    tail = tail * z + A7
+    tail = tail * z + A5
+    tail = tail * z + A3
+    return 2.0 * (s + s * (z * tail))
+
+
+@compiled
+def log(x):
+    """Natural logarithm of a positive normal number; minus infinity at 0, NaN below."""
+    if not x > 0.0:
+        return -np.inf if x == 0.0 else np.nan
+    if x == np.inf:
+        return np.inf
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - SQRT_HALF_BITS) >> 52
+    mantissa = np.int64(bits - (exponent << 52)).view(np.float64)
+    e = np.float64(exponent)
+    return e * LN2_HIGH + (artanh_series((mantissa - 1.0) / (mantissa + 1.0)) + e * LN2_LOW)
+
+
+@compiled
+def log1p_unit(z):
+    """log(1 + z) for z in [0, 1]."""
+    large = z > SQRT_TWO - 1.0
+    numerator = z - 1.0 if large else z
+    denominator = z + 3.0 if large else z + 2.0
+    base = LN2 if large else 0.0
+    return base + artanh_series(numerator / denominator)
+
+
+@compiled
+def horner(coefficients, x):
+    """Polynomial with the highest coefficient first."""
+    value = coefficients[0]
+    for i in range(1, len(coefficients)):
+        value = value * x + coefficients[i]
+    return value
+
+
+@compiled
+def normal_quantile(u):
+    """Inverse of the standard normal distribution function, 0 < u < 1."""
+    q = u - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        return q * horner(PPND_CENTRE_NUMERATOR, r) / horner(PPND_CENTRE_DENOMINATOR, r)
+    r = math.sqrt(-log(u if q < 0.0 else 1.0 - u))
+    if r <= 5.0:
+        r = r - 1.6
+        value = horner(PPND_MIDDLE_NUMERATOR, r) / horner(PPND_MIDDLE_DENOMINATOR, r)
+    else:
+        r = r - 5.0
+        value = horner(PPND_TAIL_NUMERATOR, r) / horner(PPND_TAIL_DENOMINATOR, r)
+    return -value if q < 0.0 else value

@@ -1,0 +1,76 @@
+"""The functions of `elementary` for NumPy arrays: the reference execution, same bits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from raytpnn.numerics import constants as c
+
+__all__ = ["exp", "log", "log1p_unit", "normal_quantile"]
+
+
+def horner(coefficients, x):
+    """Polynomial with the highest coefficient first."""
+    value = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value
+
+
+def exp(x):
+    """e**x, with x held to [-708, 709]."""
+    x = np.minimum(np.maximum(np.asarray(x, np.float64), c.EXP_MIN), c.EXP_MAX)
+    shifted = x * c.LOG2_E + c.ROUND_TO_INT
+    k = shifted - c.ROUND_TO_INT
+    r = (x - k * c.LN2_HIGH) - k * c.LN2_LOW
+    mantissa = (horner(c.EXP_COEFFICIENTS, r) * r + 1.0) * r + 1.0
+    return mantissa * ((shifted.view(np.int64) + 1023) << 52).view(np.float64)
+
+
+def artanh_series(s):
+    """2 artanh(s) for |s| < 0.1716."""
+    z = s * s
+    return 2.0 * (s + s * (z * horner(c.ARTANH_COEFFICIENTS, z)))
+
+
+def log(x):
+    """Natural logarithm; minus infinity at 0, NaN below."""
+    x = np.asarray(x, np.float64)
+    bits = x.view(np.int64)
+    exponent = (bits - c.SQRT_HALF_BITS) >> 52
+    mantissa = (bits - (exponent << 52)).view(np.float64)
+    e = exponent.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        value = e * c.LN2_HIGH + (artanh_series((mantissa - 1.0) / (mantissa + 1.0)) + e * c.LN2_LOW)
+    edge = np.where(x == 0.0, -np.inf, np.where(x == np.inf, np.inf, np.nan))
+    return np.where((x > 0.0) & (x < np.inf), value, edge)
+
+
+def log1p_unit(z):
+    """log(1 + z) for z in [0, 1]."""
+    z = np.asarray(z, np.float64)
+    large = z > c.SQRT_TWO - 1.0
+    ratio = np.where(large, z - 1.0, z) / np.where(large, z + 3.0, z + 2.0)
+    return np.where(large, c.LN2, 0.0) + artanh_series(ratio)
+
+
+def normal_quantile(u: float) -> float:
+    """Inverse of the standard normal distribution function, 0 < u < 1."""
+    q = u - 0.5
+
+    def ratio(numerator, denominator, r):
+        r = np.float64(r)
+        return horner(numerator, r) / horner(denominator, r)
+
+    if abs(q) <= 0.425:
+        r = np.float64(0.180625 - q * q)
+        centre = q * horner(c.PPND_CENTRE_NUMERATOR, r) / horner(c.PPND_CENTRE_DENOMINATOR, r)
+        return float(centre)
+    r = math.sqrt(-float(log(u if q < 0.0 else 1.0 - u)))
+    if r <= 5.0:
+        value = ratio(c.PPND_MIDDLE_NUMERATOR, c.PPND_MIDDLE_DENOMINATOR, r - 1.6)
+    else:
+        value = ratio(c.PPND_TAIL_NUMERATOR, c.PPND_TAIL_DENOMINATOR, r - 5.0)
+    return float(-value if q < 0.0 else value)

@@ -1,0 +1,69 @@
+"""Sums over rows in one fixed order, whatever executes them.
+
+Rows come in blocks of 4,096; within a block, row i belongs to lane i mod 256, each lane adds in row order,
+lanes are joined by a binary tree, and block sums are added in block order. The lanes vectorise without
+reordering anything, and a CUDA thread can be one or more lanes.
+"""
+
+from __future__ import annotations
+
+from raytpnn.numerics.jit import compiled
+
+__all__ = ["BLOCK", "LANES", "block_dot", "block_moments", "block_sum"]
+
+LANES = 256
+BLOCK = 4096
+
+
+@compiled
+def tree(lanes):
+    """Join 256 lanes by halves."""
+    width = LANES // 2
+    while width > 0:
+        low = lanes[:width]
+        high = lanes[width : 2 * width]
+        for i in range(width):
+            low[i] += high[i]
+        width //= 2
+    return lanes[0]
+
+
+@compiled
+def block_sum(x, lanes):
+    """Sum of x over one block of rows."""
+    lanes[:] = 0.0
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        for i in range(len(part)):
+            lanes[i] += part[i]
+    return tree(lanes)
+
+
+@compiled
+def block_dot(a, b, lanes):
+    """Sum of a * b over one block; b may be float32."""
+    lanes[:] = 0.0
+    for start in range(0, len(a), LANES):
+        left = a[start : start + LANES]
+        right = b[start : start + LANES]
+        for i in range(len(left)):
+            lanes[i] += left[i] * right[i]
+    return tree(lanes)
+
+
+@compiled
+def block_moments(score, curvature, x, lanes):
+    """Sums of score * x and of (curvature * x) * x over one block, with x in float32."""
+    first = lanes[0]
+    second = lanes[1]
+    first[:] = 0.0
+    second[:] = 0.0
+    for start in range(0, len(x), LANES):
+        s = score[start : start + LANES]
+        c = curvature[start : start + LANES]
+        part = x[start : start + LANES]
+        for i in range(len(part)):
+            value = float(part[i])
+            first[i] += s[i] * value
+            second[i] += (c[i] * value) * value
+    return tree(first), tree(second)

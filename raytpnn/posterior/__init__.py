@@ -1,0 +1,1 @@
+"""What comes out: draws, prediction, components, diagnostics."""

@@ -1,0 +1,152 @@
+"""One component as a function of its features, with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from raytpnn.data.bins import Bins
+from raytpnn.data.encoder import Encoder
+from raytpnn.posterior.components import check_level
+from raytpnn.posterior.packs import pack_by_draw
+from raytpnn.posterior.prediction import Predictor
+
+__all__ = ["component_curve", "simultaneous_width"]
+
+# Points a feature in the default grid, by the number of features; beyond them, the last one.
+GRID_POINTS = (255, 40, 14, 7)
+
+
+def component_curve(
+    predictor: Predictor,
+    encoder: Encoder,
+    bins: Bins,
+    features: str | int | Sequence[str | int],
+    grid: Any = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """f_S at the points of a grid, with credible bands.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    encoder : Encoder
+    bins : Bins
+        Training bins.
+    features : name, position, or several
+        Encoded features of the component, in any order.
+    grid : DataFrame, mapping of name to values, or (m, |S|) array, optional
+        Points on the original scale (0 or 1 for a level of a category). A mapping or table has a column a
+        feature, an array columns in the order of `features`; NaN is missing. By default the products of
+        typical values of the bins: 255 of them for one feature, 40 each for two, 14 for three, then 7.
+    level : float
+        Posterior probability of the bands.
+
+    Returns
+    -------
+    DataFrame
+        A row a point: a column a feature (ascending), `mean`, the pointwise band `low` and `high` (at each
+        point alone, f_S is within it with probability `level`, equal tails), and the simultaneous band
+        `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once with
+        probability `level`). Draws without the component count as f_S = 0.
+
+    Raises
+    ------
+    KeyError
+        If a feature is not known.
+    ValueError
+        If the grid does not fit the features.
+    """
+    check_level(level)
+    given = [encoder.index(f) for f in ([features] if isinstance(features, str | int) else features)]
+    if not given or len(set(given)) < len(given):
+        raise ValueError(f"a component is one or more different features, not {features!r}")
+    ordered = sorted(given)
+    points = default_grid(encoder, ordered) if grid is None else read_grid(encoder, given, grid)
+    f = evaluate(predictor, encoder, bins, ordered, points)
+    mean, sd = f.mean(axis=0), f.std(axis=0)
+    low, high = np.quantile(f, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    width = simultaneous_width(f, mean, sd, level) * sd
+    table = pd.DataFrame({encoder.names[j]: points[j] for j in ordered})
+    bands = {
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "simultaneous_low": mean - width,
+        "simultaneous_high": mean + width,
+    }
+    return pd.concat([table, pd.DataFrame(bands)], axis=1)
+
+
+def simultaneous_width(f: np.ndarray, mean: np.ndarray, sd: np.ndarray, level: float) -> float:
+    """Half-width, in standard deviations, that a share `level` of draws keeps to at every point.
+
+    Parameters
+    ----------
+    f : (D, m)
+    mean, sd : (m,)
+    level : float
+    """
+    varies = sd > 0.0
+    if not np.any(varies):
+        return 0.0
+    largest = np.max(np.abs(f[:, varies] - mean[varies]) / sd[varies], axis=1)
+    return float(np.quantile(largest, level))
+
+
+def default_grid(encoder: Encoder, features: list[int]) -> dict[int, np.ndarray]:
+    """All combinations of typical bin values."""
+    most = GRID_POINTS[min(len(features), len(GRID_POINTS)) - 1]
+    axes = []
+    for feature in features:
+        typical = encoder.representatives(feature)
+        place = np.unique(np.linspace(0, len(typical) - 1, min(len(typical), most)).round().astype(int))
+        axes.append(typical[place])
+    combined = np.array(list(product(*axes)))
+    return {feature: combined[:, i] for i, feature in enumerate(features)}
+
+
+def read_grid(encoder: Encoder, features: list[int], grid: Any) -> dict[int, np.ndarray]:
+    """Points by feature, from what the user gave."""
+    names = [encoder.names[j] for j in features]
+    if isinstance(grid, Mapping | pd.DataFrame):
+        absent = [name for name in names if name not in grid]
+        if absent:
+            raise ValueError(f"the grid has no column {absent[0]!r}; it needs {', '.join(map(repr, names))}")
+        columns = [np.atleast_1d(np.asarray(grid[name], np.float64)) for name in names]
+    else:
+        array = np.asarray(grid, np.float64)
+        if array.ndim == 1 and len(names) == 1:
+            array = array[:, None]
+        if array.ndim != 2 or array.shape[1] != len(names):
+            raise ValueError(f"the grid has shape {array.shape}; it needs {len(names)} column(s), {names}")
+        columns = list(array.T)
+    lengths = sorted({len(column) for column in columns})
+    if len(lengths) > 1 or lengths[0] == 0:
+        raise ValueError(f"the grid's columns have {lengths} points; they need the same number, at least 1")
+    for name, column in zip(names, columns, strict=True):
+        if np.any(np.isinf(column)):
+            raise ValueError(f"the grid is infinite in column {name!r}; use NaN for missing")
+    return dict(zip(features, columns, strict=True))
+
+
+def evaluate(
+    predictor: Predictor, encoder: Encoder, bins: Bins, features: list[int], points: dict[int, np.ndarray]
+) -> np.ndarray:
+    """f_S of every draw at every point, (D, m)."""
+    ensemble = predictor.ensemble
+    m = len(points[features[0]])
+    try:
+        component = ensemble.components.index(tuple(features))
+    except ValueError:
+        return np.zeros((ensemble.n_draws, m))
+    codes = np.full((len(ensemble.used), m), bins.missing_code, bins.codes.dtype)
+    for feature in features:
+        code = np.searchsorted(encoder.bin_edges(feature), points[feature], side="right")
+        code[np.isnan(points[feature])] = bins.missing_code
+        codes[np.searchsorted(ensemble.used, feature)] = code
+    return predictor.latent(codes, np.zeros(m), pack_by_draw(ensemble, only=component))

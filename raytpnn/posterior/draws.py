@@ -1,0 +1,88 @@
+"""Pooled draws: flat arrays, a row a draw, terms and their variables behind offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+__all__ = ["Draws"]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """States kept by all chains, on the user's scale of the response.
+
+    Draw i owns the terms `term_start[i]:term_start[i + 1]`; term t owns the variables
+    `variable_start[t]:variable_start[t + 1]`. Chains may differ in length (a run that was interrupted).
+
+    Attributes
+    ----------
+    chain, draw : (D,) int32
+        Chain of a draw and its number within the chain, both from 0; sorted by (chain, draw).
+    loglik, intercept, nuisance, b_gamma, sigma_beta2 : (D,) float64
+        Scalars of a draw. `nuisance` is 1 for families without one.
+    term_start : (D + 1,) int64
+    beta : (T,) float64
+    variable_start : (T + 1,) int64
+    feature : (V,) int32
+        Encoded feature of a factor.
+    b, gamma : (V,) float64
+        Location and scale of a factor.
+    """
+
+    chain: np.ndarray
+    draw: np.ndarray
+    loglik: np.ndarray
+    intercept: np.ndarray
+    nuisance: np.ndarray
+    b_gamma: np.ndarray
+    sigma_beta2: np.ndarray
+    term_start: np.ndarray
+    beta: np.ndarray
+    variable_start: np.ndarray
+    feature: np.ndarray
+    b: np.ndarray
+    gamma: np.ndarray
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of all chains."""
+        return len(self.chain)
+
+    @property
+    def K(self) -> np.ndarray:
+        """Number of terms of every draw, (D,)."""
+        return np.diff(self.term_start)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Number of variables of every term, (T,)."""
+        return np.diff(self.variable_start)
+
+    @property
+    def draw_of_term(self) -> np.ndarray:
+        """Draw that owns every term, (T,) int64."""
+        return np.repeat(np.arange(self.n_draws), self.K)
+
+    @property
+    def term_of_variable(self) -> np.ndarray:
+        """Term that owns every factor, (V,) int64."""
+        return np.repeat(np.arange(len(self.beta)), self.order)
+
+    def used_features(self) -> np.ndarray:
+        """Encoded features that occur in some term, ascending."""
+        return np.unique(self.feature)
+
+    @staticmethod
+    def concatenate(parts: list[Draws]) -> Draws:
+        """Join draws in the order given, shifting the offsets."""
+        offsets = {"term_start": "beta", "variable_start": "feature"}
+        joined = {}
+        for field in fields(Draws):
+            arrays = [getattr(part, field.name) for part in parts]
+            if field.name in offsets:
+                sizes = np.cumsum([0] + [len(getattr(part, offsets[field.name])) for part in parts])
+                arrays = [a[:-1] + s for a, s in zip(arrays, sizes[:-1], strict=True)] + [sizes[-1:]]
+            joined[field.name] = np.concatenate(arrays)
+        return Draws(**joined)

@@ -1,0 +1,14 @@
+"""How prediction is compiled: as the engine, but free to reorder sums."""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = ["fast", "inner"]
+
+# No decision of the sampler depends on these results, so that fastmath is allowed here (and only here).
+fast = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+# Called from compiled code only: no wrapper for Python, which takes as long to compile as the function.
+inner = njit(
+    cache=True, nogil=True, fastmath=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
+)

@@ -1,0 +1,96 @@
+"""Draws as Parquet: one row a draw, scalars as columns, terms as list columns.
+
+A file holds draws of one chain and belongs at `draws/chain=C/block=B.parquet`; the chain's number is in the
+path, as Arrow and pandas expect of a partitioned data set. Columns: `draw` int32; `loglik`, `intercept`,
+`nuisance`, `b_gamma`, `sigma_beta2` double; and, an element a term, `beta` list<double>, `features`
+list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raytpnn.posterior.draws import Draws
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["COLUMNS", "draws_from_arrow", "draws_to_arrow"]
+
+SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
+FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}
+COLUMNS = ("draw", *SCALARS, "beta", *FACTORS)
+
+
+def draws_to_arrow(draws: Draws, first: int = 0, last: int | None = None) -> pa.Table:
+    """Arrow table of draws first ... last - 1, which should be of one chain."""
+    import pyarrow as pa
+
+    last = draws.n_draws if last is None else last
+    term_start = draws.term_start[first : last + 1]
+    first_term, last_term = int(term_start[0]), int(term_start[-1])
+    variable_start = draws.variable_start[first_term : last_term + 1]
+    variables = slice(int(variable_start[0]), int(variable_start[-1]))
+    of_draw = pa.array((term_start - first_term).astype(np.int32))
+    of_term = pa.array((variable_start - variables.start).astype(np.int32))
+    columns = {"draw": pa.array(draws.draw[first:last].astype(np.int32))}
+    for name in SCALARS:
+        columns[name] = pa.array(getattr(draws, name)[first:last])
+    columns["beta"] = pa.ListArray.from_arrays(of_draw, pa.array(draws.beta[first_term:last_term]))
+    for name, field in FACTORS.items():
+        factors = pa.ListArray.from_arrays(of_term, pa.array(getattr(draws, field)[variables]))
+        columns[name] = pa.ListArray.from_arrays(of_draw, factors)
+    return pa.table(columns)
+
+
+def draws_from_arrow(table: pa.Table, chain: int) -> Draws:
+    """Draws of what `draws_to_arrow` gave.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or list columns do not agree in their lengths.
+    """
+    absent = [name for name in COLUMNS if name not in table.column_names]
+    if absent:
+        raise ValueError(f"it has no column {absent[0]!r}")
+    beta = combined(table, "beta")
+    factors = {name: combined(table, name) for name in FACTORS}
+    term_start = starts(beta)
+    variable_start = starts(factors["features"].flatten())
+    for name, column in factors.items():
+        same = np.array_equal(starts(column), term_start)
+        if not same or not np.array_equal(starts(column.flatten()), variable_start):
+            raise ValueError(f"columns 'features' and {name!r} do not agree in their lengths")
+    return Draws(
+        chain=np.full(len(table), chain, np.int32),
+        draw=table["draw"].to_numpy().astype(np.int32),
+        **{name: np.array(table[name].to_numpy(), np.float64) for name in SCALARS},
+        term_start=term_start,
+        beta=numbers(beta.flatten(), np.float64),
+        variable_start=variable_start,
+        feature=numbers(factors["features"].flatten().flatten(), np.int32),
+        b=numbers(factors["b"].flatten().flatten(), np.float64),
+        gamma=numbers(factors["gamma"].flatten().flatten(), np.float64),
+    )
+
+
+def combined(table: pa.Table, name: str) -> pa.ListArray:
+    """A list column as one array."""
+    import pyarrow as pa
+
+    column = table[name].combine_chunks()
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+def starts(lists: pa.ListArray) -> np.ndarray:
+    """Where lists start in their values, and the end, from 0: int64."""
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return offsets - offsets[0] if len(offsets) else np.zeros(1, np.int64)
+
+
+def numbers(values: pa.Array, dtype: type) -> np.ndarray:
+    """Values as a NumPy array of our own, writable."""
+    return np.array(values.to_numpy(zero_copy_only=False), dtype)

@@ -1,0 +1,320 @@
+"""What `raytpnn.sample` gives back: draws, and everything a person asks of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raytpnn.data.bins import Bins
+from raytpnn.data.encoder import Encoder
+from raytpnn.model.families import Family
+from raytpnn.posterior.draws import Draws
+from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.mixture import mixture_log_density, mixture_quantiles
+from raytpnn.posterior.norms import Norms, component_norms, evenly_spaced
+from raytpnn.posterior.prediction import Predictor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Posterior"]
+
+PROBE_ROWS = 64
+LEADING_FEATURES = 10
+
+
+class Posterior:
+    """Pooled draws of all chains, with the data they were fitted to.
+
+    Everything is on the user's scale. Wherever rows are given as `X`, that is a DataFrame, array, Arrow table
+    or path with the training columns; only the columns that some draw uses are read. An `offset` is added to f
+    (nothing is added when there is none, also if the model was fitted with one).
+
+    Parameters
+    ----------
+    draws : Draws
+    encoder : Encoder
+    bins : Bins
+        Training rows, encoded.
+    family : Family
+    y : (n,) float64
+        Training response; 0 and 1 for two classes.
+    weight, offset : (n,) float64, optional
+        Training sample weights (1 if not given) and offset (0 if not given).
+    classes : pair, optional
+        Labels that y = 0 and y = 1 stand for, when the user gave labels.
+    config : dict, optional
+        How the run was made, for the record; JSON types.
+    """
+
+    def __init__(
+        self,
+        draws: Draws,
+        encoder: Encoder,
+        bins: Bins,
+        family: Family,
+        y: np.ndarray,
+        weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        classes: tuple[Any, Any] | None = None,
+        config: dict[str, Any] | None = None,
+    ):
+        self.draws = draws
+        self.encoder = encoder
+        self.bins = bins
+        self.family = family
+        self.y = np.asarray(y, np.float64)
+        self.weight = np.ones_like(self.y) if weight is None else np.asarray(weight, np.float64)
+        self.offset = np.zeros_like(self.y) if offset is None else np.asarray(offset, np.float64)
+        self.classes = None if classes is None else tuple(classes)
+        self.config = config or {}
+        if draws.n_draws == 0:
+            raise ValueError("there are no draws: a posterior needs at least one")
+
+    def __repr__(self) -> str:
+        chains = len(np.unique(self.draws.chain))
+        return (
+            f"Posterior({self.family.name}, {self.draws.n_draws:,} draws of {chains} chain(s), "
+            f"{self.bins.n_rows:,} rows, {self.bins.n_features:,} features)"
+        )
+
+    # Prediction
+
+    def predict(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Posterior mean of the expected response, (n,).
+
+        For bernoulli this is the probability of a 1, that is, of the larger class.
+        """
+        codes, offset = self._rows(X, offset)
+        return self.predictor.mean(self.family, codes, offset)
+
+    def predict_draws(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Expected response of every draw, (draws of all chains, n); chains one after the other."""
+        codes, offset = self._rows(X, offset)
+        response = np.empty((self.draws.n_draws, codes.shape[1]))
+        for rows, f in self.predictor.latent_blocks(codes, offset):
+            response[:, rows] = self.family.mean(f)
+        return response
+
+    def predict_latent(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Posterior mean of f, (n,): what the contributions and the intercept add up to."""
+        codes, offset = self._rows(X, offset)
+        return self.predictor.latent_mean(codes) + offset
+
+    def quantile(self, X: Any, q: float | Sequence[float], offset: Any = None) -> np.ndarray:
+        """Quantiles of the predictive distribution of a new response.
+
+        They are those of the mixture over draws, solved for, not sampled.
+
+        Parameters
+        ----------
+        X : table
+        q : float or (k,)
+            Between 0 and 1, both excluded.
+        offset : (n,), optional
+
+        Returns
+        -------
+        (n,) for one q, (n, k) for several
+        """
+        wanted = np.asarray(q, np.float64)
+        if wanted.ndim > 1 or not np.all((wanted > 0.0) & (wanted < 1.0)):
+            raise ValueError(f"q must be one or more numbers between 0 and 1, both excluded, not {q!r}")
+        parts = [
+            mixture_quantiles(self.family, np.atleast_1d(wanted), f, self.draws.nuisance)
+            for _, f in self.latent_blocks(X, offset)
+        ]
+        quantiles = np.concatenate(parts)
+        return quantiles[:, 0] if wanted.ndim == 0 else quantiles
+
+    def interval(self, X: Any, level: float = 0.9, offset: Any = None) -> np.ndarray:
+        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, not {level!r}")
+        return self.quantile(X, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], offset)
+
+    def log_density(self, X: Any, y: Any, offset: Any = None) -> np.ndarray:
+        """Log predictive density (or probability) of responses y, (n,): of the mixture over draws.
+
+        y holds class labels if the model was fitted to labels.
+        """
+        return self.log_density_of(X, self.encode_response(y), offset)
+
+    def log_density_of(self, X: Any, y: np.ndarray, offset: Any = None) -> np.ndarray:
+        """`log_density` of responses as `encode_response` gives them."""
+        codes, offset = self._rows(X, offset)
+        if len(y) != codes.shape[1]:
+            raise ValueError(f"y has {len(y)} values but X has {codes.shape[1]} rows")
+        parts = [
+            mixture_log_density(self.family, y[rows], f, self.draws.nuisance)
+            for rows, f in self.predictor.latent_blocks(codes, offset)
+        ]
+        return np.concatenate(parts)
+
+    def latent_blocks(self, X: Any, offset: Any = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """f of every draw, some rows at a time: pairs of rows and (draws, rows), at most 64 MB each."""
+        return self.predictor.latent_blocks(*self._rows(X, offset))
+
+    # Components
+
+    @property
+    def intercept_mean(self) -> float:
+        """Posterior mean of the intercept."""
+        return float(np.mean(self.draws.intercept))
+
+    def components(self, level: float = 0.95) -> pd.DataFrame:
+        """Components by importance.
+
+        The importance of a component is the empirical l2 norm of f_S over the training rows, sqrt(mean f_S^2),
+        in every draw; over 10,000 rows, that of 10,000 evenly spaced ones. Draws without the component count
+        as 0.
+
+        Parameters
+        ----------
+        level : float
+            Posterior probability of the interval of the importance, with equal tails.
+
+        Returns
+        -------
+        DataFrame
+            component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
+            inclusion (share of draws that hold the component).
+        """
+        from raytpnn.posterior.components import component_table
+
+        return component_table(self.ensemble, self.norms, self.bins.names, level)
+
+    def component(
+        self, features: str | int | Sequence[str | int], grid: Any = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """One component as a function of its features, with pointwise and simultaneous bands.
+
+        See `raytpnn.posterior.curves.component_curve`.
+        """
+        from raytpnn.posterior.curves import component_curve
+
+        return component_curve(self.predictor, self.encoder, self.bins, features, grid, level)
+
+    def contributions(self, X: Any, top: int | None = None) -> pd.DataFrame:
+        """Posterior mean of every component at every row, the most important first.
+
+        Rows add up, with `intercept_mean` (and the offset), to `predict_latent`; a component with a missing
+        feature is 0. With `top`, all but that many components are added up in a last column "(rest)".
+        """
+        from raytpnn.posterior.components import contributions
+
+        codes, _ = self._rows(X, None)
+        return contributions(self.predictor, self.norms, codes, self.bins.names, top)
+
+    def shapley(self, X: Any, used_only: bool = False) -> pd.DataFrame:
+        """Exact Shapley values of f, a column an encoded feature: the posterior means.
+
+        With `used_only`, features that no draw uses, whose value is 0, are left out.
+        """
+        from raytpnn.posterior.components import shapley
+
+        codes, _ = self._rows(X, None)
+        return shapley(self.predictor, codes, self.bins.names, used_only)
+
+    # The draws themselves
+
+    def diagnostics(self) -> pd.DataFrame:
+        """R-hat and effective sample sizes.
+
+        Of the log-likelihood, K, the nuisance parameter, the intercept, the mean order of terms, the learned
+        scales, f at up to 64 evenly spaced training rows ("f[row]", without offset) and the importance of up
+        to 10 leading features. See `raytpnn.posterior.diagnostics.convergence_table`.
+        """
+        from raytpnn.posterior import diagnostics
+
+        rows = evenly_spaced(self.bins.n_rows, PROBE_ROWS)
+        codes = np.array(self.bins.codes[self.ensemble.used[:, None], rows])
+        f = self.predictor.latent(codes, np.zeros(len(rows)))
+        quantities = diagnostics.scalar_quantities(self.draws, self.family)
+        quantities |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
+        quantities |= diagnostics.feature_importance(
+            self.ensemble, self.norms, self.bins.names, LEADING_FEATURES
+        )
+        return diagnostics.convergence_table(self.draws, quantities)
+
+    def scalars(self) -> pd.DataFrame:
+        """A row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+        from raytpnn.posterior.frames import scalar_table
+
+        return scalar_table(self.draws)
+
+    def terms(self) -> pd.DataFrame:
+        """A row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+        from raytpnn.posterior.frames import term_table
+
+        return term_table(self.draws, self.bins.names)
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write everything to a folder; `raytpnn.load` reads it. See `raytpnn.posterior.storage`."""
+        from raytpnn.posterior.storage import save
+
+        save(self, folder, overwrite)
+
+    # What the above share
+
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        """The terms of all draws, laid out for compiled code."""
+        return Ensemble.of(self.draws, self.bins)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """f of all draws as a function of codes."""
+        return Predictor(self.ensemble)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """Norms of the components over the training rows."""
+        return component_norms(self.predictor, np.array(self.bins.codes[self.ensemble.used]))
+
+    def encode_response(self, y: Any) -> np.ndarray:
+        """Responses as the model sees them, (n,) float64: 0 and 1 for class labels.
+
+        Raises
+        ------
+        ValueError
+            Naming the first value that is not a known class, not a finite number, or not of the family.
+        """
+        values = np.asarray(y)
+        if values.ndim != 1:
+            raise ValueError(f"y must have one dimension, not shape {values.shape}")
+        if self.classes is not None:
+            known = [values == label for label in self.classes]
+            unknown = np.flatnonzero(~(known[0] | known[1]))
+            if len(unknown):
+                labels = " and ".join(repr(label) for label in self.classes)
+                raise ValueError(f"y is {values[unknown[0]]!r} in row {unknown[0]}; the classes are {labels}")
+            return known[1].astype(np.float64)
+        numbers = values.astype(np.float64)
+        bad = np.flatnonzero(~np.isfinite(numbers))
+        if len(bad):
+            raise ValueError(f"y is {numbers[bad[0]]} in row {bad[0]}; it must be finite")
+        problem = self.family.problem(numbers)
+        if problem is not None:
+            raise ValueError(f"y does not suit the {self.family.name} family: {problem}")
+        return numbers
+
+    def _rows(self, X: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of the features in use, (k, n), and the offset, (n,)."""
+        codes = self.encoder.transform(X, self.ensemble.used)
+        n = codes.shape[1]
+        if n == 0:
+            raise ValueError("X has no rows; give at least one")
+        if offset is None:
+            return codes, np.zeros(n)
+        values = np.asarray(offset, np.float64)
+        if values.shape != (n,):
+            raise ValueError(f"offset has shape {values.shape}, but X has {n} rows: it needs shape ({n},)")
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise ValueError(f"offset is {values[bad[0]]} in row {bad[0]}; it must be finite")
+        return codes, values
