@@ -70,3 +70,36 @@ def random_set(rng, p, max_order):
     """A set in random order, small orders more likely."""
     order = min(int(rng.geometric(0.55)), max_order, p)
     return tuple(rng.choice(p, order, replace=False).tolist())
+
+
+def random_frame(rng, n=200, missing=0.1):
+    """A table with numbers, few distinct numbers, two values, text, and missing cells in all of them."""
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40.0, 10.0, n),
+            "income": rng.lognormal(10.0, 1.0, n),
+            "rooms": rng.integers(1, 6, n).astype(float),
+            "owner": rng.integers(0, 2, n).astype(float),
+            "city": rng.choice(["Bonn", "Ulm", "Kiel"], n),
+        }
+    )
+    return frame.mask(rng.random(frame.shape) < missing)
+
+
+def random_posterior(rng, family="gaussian", n=200, chains=3, length=11, terms=8, scale=1.0, classes=None):
+    """A posterior over random draws, and the table it was "fitted" to."""
+    from raytpnn.data.encoder import Encoder
+    from raytpnn.model.families import get_family
+    from raytpnn.posterior.forward_numpy import latent
+    from raytpnn.posterior.posterior import Posterior
+
+    X = random_frame(rng, n)
+    encoder, bins = Encoder.fit(X)
+    draws = random_draws(rng, bins.n_features, chains, length, terms, scale=scale)
+    member = get_family(family)
+    f = latent(draws, bins, bins.codes)[0]
+    y = member.sample(rng, np.clip(f, -scale * 3, scale * 3), draws.nuisance[0])
+    config = {"seed": 1, "prior": {"K_max": 100}, "acceptance": {"birth": 0.25}}
+    return Posterior(draws, encoder, bins, member, y, classes=classes, config=config), X

@@ -119,8 +119,8 @@ def judge_objects(values: np.ndarray, name: str) -> tuple[bool, np.ndarray]:
         if text >= 0 and number >= 0:
             raise ValueError(
                 f"column {name!r} mixes numbers and text: {values[number]!r} in row {number}, "
-                f"{values[text]!r} in row {text}. Make it all text with X[{name!r}].astype(str), or all numbers "
-                f"with pandas.to_numeric(X[{name!r}], errors='coerce'), which makes the text missing"
+                f"{values[text]!r} in row {text}. Make it all text with X[{name!r}].astype(str), or all "
+                f"numbers with pandas.to_numeric(X[{name!r}], errors='coerce'), which makes the text missing"
             )
     if text >= 0:
         return False, blank_missing(values, present)

@@ -281,8 +281,7 @@ class Encoder:
         indicator = self.kind[features] == MISSING
         rows_or_none = np.where(indicator, -1, rows).astype(np.int64)
         encode_rows(x.astype(np.float64, copy=False), cuts, n_cuts, self.missing_code, rows_or_none, codes)
-        for j in np.flatnonzero(indicator):
-            codes[rows[j]] = np.isnan(x[j])
+        codes[rows[indicator]] = np.isnan(x[indicator])
 
     def _encode_column(
         self, table: Table, i: int, wanted: np.ndarray, rows: np.ndarray, codes: np.ndarray

@@ -54,9 +54,6 @@ class _Rebuilder:
         self.copies: dict[int, Any] = {}
 
     def copy(self, function: Any) -> Any:
-        name = function.py_func.__name__
-        if name in self.replacements:
-            return self.replacements[name]
         key = id(function)
         if key not in self.copies:
             self.copies[key] = self._copy(function)
@@ -65,7 +62,15 @@ class _Rebuilder:
     def _copy(self, function: Any) -> Any:
         source = function.py_func
         used = {name: source.__globals__[name] for name in source.__code__.co_names if name in source.__globals__}
-        copied = {n: self.copy(g) for n, g in used.items() if isinstance(g, Dispatcher)}
+        copied = {}
+        for name, value in used.items():
+            if name in self.replacements:
+                copied[name] = self.replacements[name]
+            else:
+                function = getattr(value, "unit", value)
+                if isinstance(function, Dispatcher):
+                    copy = self.copy(function)
+                    copied[name] = value if copy is function else copy
         unchanged = all(copied[name] is used[name] for name in copied)
         if unchanged and not self.plain:
             return function

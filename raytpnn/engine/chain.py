@@ -22,6 +22,7 @@ from raytpnn.engine.layout import (
     WORK,
     Record,
 )
+from raytpnn.engine.units import unit_addresses
 from raytpnn.engine.setup import Problem, new_record_of
 
 __all__ = ["Block", "Chain", "new_state"]
@@ -65,6 +66,8 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
     }
     record = new_record_of(WORK)
     record.table_width = width
+    addresses = unit_addresses()
+    record.units[: len(addresses)] = addresses
     for name, array in arrays.items():
         record[name] = array.ctypes.data
     return record, tuple(arrays.values())

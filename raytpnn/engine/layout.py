@@ -14,6 +14,8 @@ from raytpnn.numerics.lanes import BLOCK, LANES
 # Room in a state. Fixed, so that another K_max or max_order compiles nothing.
 MOST_TERMS = 1024
 MOST_VARIABLES = 16
+# Room for functions compiled apart, see `units.py`.
+MOST_UNITS = 32
 
 # Slots of State.scalar.
 INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
@@ -124,10 +126,12 @@ STATE = np.dtype(
     align=True,
 )
 
+# Vectors that functions take stand in matrices, so that their rows are all of one type.
 # Scratch space of one chain, and what is computed from its state: nothing is allocated inside a sweep.
 WORK = np.dtype(
     [
         ("control", _INTEGER, (3,)),
+        ("units", _INTEGER, (MOST_UNITS,)),  # addresses of functions
         ("phi", _INTEGER),  # address of (K_max + 1, n) float32; the last row is the trial's
         ("fit", _INTEGER),  # (n,) float64: offset + intercept + sum of terms
         ("trial_fit", _INTEGER),  # (n,) float64
@@ -137,15 +141,14 @@ WORK = np.dtype(
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
         ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
-        ("block", _DOUBLE, (BLOCK,)),
-        ("scratch", _DOUBLE, (BLOCK,)),
+        ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),
-        ("trial_features", np.int32, (MOST_VARIABLES,)),
-        ("trial_b", _DOUBLE, (MOST_VARIABLES,)),
-        ("trial_gamma", _DOUBLE, (MOST_VARIABLES,)),
-        ("sorted_set", _INTEGER, (MOST_VARIABLES,)),
-        ("pick", _INTEGER, (MOST_VARIABLES,)),
+        ("trial_features", np.int32, (1, MOST_VARIABLES)),
+        ("trial_b", _DOUBLE, (1, MOST_VARIABLES)),
+        ("trial_gamma", _DOUBLE, (1, MOST_VARIABLES)),
+        ("sorted_set", _INTEGER, (1, MOST_VARIABLES)),
+        ("pick", _INTEGER, (1, MOST_VARIABLES)),
         ("sums", _DOUBLE, (4 * MOST_VARIABLES + 3,)),
         ("point", _DOUBLE, (6, 2 * MOST_VARIABLES + 1)),
         ("vector", _DOUBLE, (6, MOST_TERMS + 1)),

@@ -7,71 +7,57 @@ Whoever fills the records keeps the arrays alive (`raytpnn.engine.chain.Chain`).
 
 from __future__ import annotations
 
-from numba import carray, types
+from numba import types
 from numba.extending import intrinsic
-
-from raytpnn.numerics.jit import internal
+from numba.np.arrayobj import make_array, populate_array
 
 __all__ = ["code_bytes", "code_words", "double_rows", "doubles", "integers", "single_rows", "singles"]
 
 
-def _pointer_to(element):
-    """Intrinsic that turns an address into a pointer to `element`."""
+def _array_value(array_type, context, builder, address, shape):
+    """Array structure over foreign memory in C order: no owner, so no reference counts."""
+    array = make_array(array_type)(context, builder)
+    itemsize = context.get_constant(types.intp, array_type.dtype.bitwidth // 8)
+    strides = [itemsize]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], extent))
+    data = builder.inttoptr(address, array.data.type)
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+    return array._getvalue()
+
+
+def _vector_of(element):
+    """Intrinsic (address, n) -> vector."""
+    array_type = types.Array(element, 1, "C")
 
     @intrinsic
-    def pointer(typingctx, address):
+    def vector(typingctx, address, n):
         def codegen(context, builder, signature, args):
-            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+            return _array_value(array_type, context, builder, args[0], (args[1],))
 
-        return types.CPointer(element)(types.int64), codegen
+        return array_type(types.int64, types.int64), codegen
 
-    return pointer
-
-
-_double_pointer = _pointer_to(types.float64)
-_single_pointer = _pointer_to(types.float32)
-_integer_pointer = _pointer_to(types.int64)
-_byte_pointer = _pointer_to(types.uint8)
-_word_pointer = _pointer_to(types.uint16)
+    return vector
 
 
-@internal
-def doubles(address, n):
-    """Float64 vector of length n."""
-    return carray(_double_pointer(address), (n,))
+def _matrix_of(element):
+    """Intrinsic (address, rows, n) -> matrix."""
+    array_type = types.Array(element, 2, "C")
+
+    @intrinsic
+    def matrix(typingctx, address, rows, n):
+        def codegen(context, builder, signature, args):
+            return _array_value(array_type, context, builder, args[0], (args[1], args[2]))
+
+        return array_type(types.int64, types.int64, types.int64), codegen
+
+    return matrix
 
 
-@internal
-def double_rows(address, rows, n):
-    """Float64 matrix (rows, n)."""
-    return carray(_double_pointer(address), (rows, n))
-
-
-@internal
-def singles(address, n):
-    """Float32 vector of length n."""
-    return carray(_single_pointer(address), (n,))
-
-
-@internal
-def single_rows(address, rows, n):
-    """Float32 matrix (rows, n)."""
-    return carray(_single_pointer(address), (rows, n))
-
-
-@internal
-def integers(address, n):
-    """Int64 vector of length n."""
-    return carray(_integer_pointer(address), (n,))
-
-
-@internal
-def code_bytes(address, n):
-    """Uint8 vector of length n."""
-    return carray(_byte_pointer(address), (n,))
-
-
-@internal
-def code_words(address, n):
-    """Uint16 vector of length n."""
-    return carray(_word_pointer(address), (n,))
+doubles = _vector_of(types.float64)
+singles = _vector_of(types.float32)
+integers = _vector_of(types.int64)
+code_bytes = _vector_of(types.uint8)
+code_words = _vector_of(types.uint16)
+double_rows = _matrix_of(types.float64)
+single_rows = _matrix_of(types.float32)

@@ -1,28 +1,45 @@
-"""Normals, gammas and prior factors from the counter-based stream."""
+"""Uniforms, normals and gammas from the counter-based stream."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.philox import uniforms
+from raytpnn.numerics.philox import philox
 
-__all__ = ["gamma_variate", "normal_pair"]
+__all__ = ["gamma_variate", "uniforms"]
 
 # A gamma variate is accepted with probability above 0.95 a try: 64 failures in a row do not happen.
 MOST_TRIES = 64
+STEP = 2.0**-52
 
 
 @internal
-def normal_pair(stream, purpose, slot, attempt):
-    """Two standard normals."""
-    u, v = uniforms(stream, purpose, slot, attempt)
-    return normal_quantile(u), normal_quantile(v)
+def uniforms(state, purpose, slot, attempt):
+    """Two uniforms strictly inside (0, 1), 52 bits each, of a place in the stream.
+
+    Parameters
+    ----------
+    state
+        Its stream holds the low and high word of the seed, the chain and the sweep.
+    purpose, slot, attempt : int
+        What the numbers are for (below 256), which instance (below 2**24), which try.
+    """
+    stream = state.stream
+    place = np.uint64((purpose << 24) | slot)
+    w0, w1, w2, w3 = philox(stream[2], stream[3], place, np.uint64(attempt), stream[0], stream[1])
+    shift = np.uint64(6)
+    half = np.uint64(26)
+    first = np.float64(((w0 >> shift) << half) | (w1 >> shift))
+    second = np.float64(((w2 >> shift) << half) | (w3 >> shift))
+    return (first + 0.5) * STEP, (second + 0.5) * STEP
 
 
 @internal
-def gamma_variate(stream, purpose, slot, shape):
+def gamma_variate(state, purpose, slot, shape):
     """Gamma variate of scale 1 by Marsaglia and Tsang; the try is in the counter.
 
     Attempt 0 of (purpose, slot) serves shapes below 1; tries start at 1.
@@ -32,7 +49,7 @@ def gamma_variate(stream, purpose, slot, shape):
     c = 1.0 / math.sqrt(9.0 * d)
     value = d
     for attempt in range(1, MOST_TRIES):
-        u, v = uniforms(stream, purpose, slot, attempt)
+        u, v = uniforms(state, purpose, slot, attempt)
         x = normal_quantile(u)
         root = 1.0 + c * x
         if root > 0.0:
@@ -41,6 +58,6 @@ def gamma_variate(stream, purpose, slot, shape):
                 value = d * cube
                 break
     if shape < 1.0:
-        u, _ = uniforms(stream, purpose, slot, 0)
+        u, _ = uniforms(state, purpose, slot, 0)
         value = value * exp(log(u) / shape)
     return value

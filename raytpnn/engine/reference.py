@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.binding import as_python
+from raytpnn.engine.rows import MOMENTS, TOTALS
 from raytpnn.engine.tables import SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
+from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
 from raytpnn.numerics.lanes_numpy import row_sum
-from raytpnn.numerics.philox import uniforms_numpy
+from raytpnn.numerics.philox import philox_numpy
 
 __all__ = ["REPLACEMENTS", "reference_of"]
 
@@ -99,7 +101,7 @@ def copy_phi(problem, work, source, target):
     phi_of(problem, work, target)[:] = phi_of(problem, work, source)
 
 
-def evaluate(problem, settings, fit):
+def family_at(problem, settings, fit):
     """Per row: weighted score, curvature and log-likelihood."""
     family = BY_CODE[int(settings.family)]
     y, w = doubles(problem.y, problem.n), doubles(problem.w, problem.n)
@@ -111,67 +113,34 @@ def evaluate(problem, settings, fit):
     return score, curvature, w * family.row_loglik(y, fit)
 
 
-def derivatives_at(problem, settings, work, address):
-    score, curvature, loglik = evaluate(problem, settings, doubles(address, problem.n))
-    doubles(work.score, problem.n)[:] = score
-    doubles(work.curvature, problem.n)[:] = curvature
-    return row_sum(score), row_sum(curvature), row_sum(loglik)
-
-
 def moments(score, curvature, x):
     """Sums of score * x and (curvature * x) * x, x in float32."""
     x = x.astype(np.float64)
     return row_sum(score * x), row_sum((curvature * x) * x)
 
 
-def remove_term(problem, settings, work, k, beta):
-    phi = phi_of(problem, work, k)
-    base = doubles(work.fit, problem.n) - beta * phi.astype(np.float64)
-    score, curvature, _ = evaluate(problem, settings, base)
-    doubles(work.score, problem.n)[:] = score
-    doubles(work.curvature, problem.n)[:] = curvature
-    return moments(score, curvature, phi)
-
-
-def phi_moments(problem, work, row):
-    score, curvature = doubles(work.score, problem.n), doubles(work.curvature, problem.n)
-    return moments(score, curvature, phi_of(problem, work, row))
-
-
-def changed_fit(problem, work, old_row, old_beta, new_row, new_beta):
+def changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
     old = phi_of(problem, work, old_row).astype(np.float64)
     new = phi_of(problem, work, new_row).astype(np.float64)
-    return (doubles(work.fit, problem.n) - old_beta * old) + new_beta * new
+    return (doubles(address, problem.n) - old_beta * old) + new_beta * new
 
 
-def likelihood_of_change(problem, settings, work, old_row, old_beta, new_row, new_beta):
-    trial = changed_fit(problem, work, old_row, old_beta, new_row, new_beta)
-    return row_sum(evaluate(problem, settings, trial)[2])
-
-
-def replace_term(problem, work, k, old_beta, row, new_beta):
-    doubles(work.fit, problem.n)[:] = changed_fit(problem, work, k, old_beta, row, new_beta)
-    copy_phi(problem, work, row, k)
-
-
-def trial_of_term(problem, work, k, old_beta, row, new_beta):
-    doubles(work.trial_fit, problem.n)[:] = changed_fit(problem, work, k, old_beta, row, new_beta)
-
-
-def take_trial_fit(problem, work):
-    doubles(work.fit, problem.n)[:] = doubles(work.trial_fit, problem.n)
-
-
-def shift_fit(problem, work, amount):
-    doubles(work.fit, problem.n)[:] += amount
-
-
-def gradient_sums(problem, settings, work, address, row, features, d):
-    score, curvature, loglik = evaluate(problem, settings, doubles(address, problem.n))
+def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d):
+    fit = changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta)
+    score, curvature, loglik = family_at(problem, settings, fit)
+    doubles(work.trial_fit, problem.n)[:] = fit
+    work.sums[: 4 * d + 3] = 0.0
+    if need & DERIVATIVES:
+        doubles(work.score, problem.n)[:] = score
+        doubles(work.curvature, problem.n)[:] = curvature
+    if need & LIKELIHOOD:
+        work.sums[0] = row_sum(loglik)
+    if need & MOMENTS:
+        work.sums[1:3] = moments(score, curvature, phi_of(problem, work, row))
+    if need & TOTALS:
+        work.sums[1:3] = row_sum(score), row_sum(curvature)
     D = int(settings.max_order)
     tables = tables_of(3 * D, work)
-    work.sums[0] = row_sum(loglik)
-    work.sums[1:3] = moments(score, curvature, phi_of(problem, work, row))
     for j in range(d):
         for kind in (1, 2):
             slope = tables[kind * D + j][codes_of(problem, features[j])]
@@ -180,6 +149,24 @@ def gradient_sums(problem, settings, work, address, row, features, d):
                     slope = slope * tables[other][codes_of(problem, features[other])]
             place = 3 + 4 * j + 2 * (kind - 1)
             work.sums[place : place + 2] = moments(score, curvature, slope)
+
+
+def phi_moments(problem, work, row):
+    score, curvature = doubles(work.score, problem.n), doubles(work.curvature, problem.n)
+    return moments(score, curvature, phi_of(problem, work, row))
+
+
+def replace_term(problem, work, k, old_beta, row, new_beta):
+    doubles(work.fit, problem.n)[:] = changed_fit(problem, work, work.fit, k, old_beta, row, new_beta)
+    copy_phi(problem, work, row, k)
+
+
+def take_trial_fit(problem, work):
+    doubles(work.fit, problem.n)[:] = doubles(work.trial_fit, problem.n)
+
+
+def shift_fit(problem, work, amount):
+    doubles(work.fit, problem.n)[:] += amount
 
 
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
@@ -201,12 +188,19 @@ def gram_matrix(problem, settings, work, K):
             gram[k + 1, other + 1] = row_sum(weighted * phi_of(problem, work, other).astype(np.float64))
 
 
-def score_of_terms(problem, settings, work, K, address, out):
-    out[0], _, loglik = derivatives_at(problem, settings, work, address)
+def score_of_terms(problem, work, K, out):
     score = doubles(work.score, problem.n)
     for k in range(K):
         out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
-    return loglik
+
+
+def uniforms(state, purpose, slot, attempt):
+    seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
+    place = (int(purpose) << 24) | int(slot)
+    w0, w1, w2, w3 = philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+    first = ((w0 >> 6) << 26) | (w1 >> 6)
+    second = ((w2 >> 6) << 26) | (w3 >> 6)
+    return (first + 0.5) * 2.0**-52, (second + 0.5) * 2.0**-52
 
 
 def exp(x):
@@ -221,25 +215,21 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
     "exp": exp,
     "log": log,
     "normal_quantile": elementary_numpy.normal_quantile,
-    "uniforms": uniforms_numpy,
     **{
         function.__name__: function
         for function in (
+            uniforms,
             doubles,
             double_rows,
             factor_table,
             slope_tables,
             multiply_factor,
             copy_phi,
-            derivatives_at,
-            remove_term,
+            evaluate,
             phi_moments,
-            likelihood_of_change,
             replace_term,
-            trial_of_term,
             take_trial_fit,
             shift_fit,
-            gradient_sums,
             fit_from_terms,
             gram_matrix,
             score_of_terms,

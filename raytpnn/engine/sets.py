@@ -5,7 +5,7 @@ from __future__ import annotations
 from raytpnn.engine.memory import doubles
 from raytpnn.numerics.jit import internal
 
-__all__ = ["contains", "draw_off_set", "draw_uniform_set", "extension_weight", "weight_off_set"]
+__all__ = ["contains", "draw_off_set", "extension_weight", "sort_set", "weight_off_set"]
 
 
 @internal
@@ -18,8 +18,9 @@ def contains(features, d, feature):
 
 
 @internal
-def sort_set(features, d, out):
-    """Insertion sort of the first d features into `out`."""
+def sort_set(work, features, d):
+    """Insertion sort of the first d features into work.sorted_set."""
+    out = work.sorted_set[0]
     for i in range(d):
         value = features[i]
         place = i
@@ -40,18 +41,19 @@ def weight_off_set(problem, features, d):
 
 
 @internal
-def draw_off_set(problem, features, d, u, scratch):
-    """A feature outside the set, by weight, from one uniform.
+def draw_off_set(problem, work, features, d, u):
+    """A feature outside the set, by weight, from one uniform; -1 if rounding led into the set.
 
     The intervals of the set are cut out of the cumulative weights; no feature is tried and thrown away.
     """
     weight = doubles(problem.feature_weight, problem.p)
     cumulative = doubles(problem.cumulative, problem.p + 1)
-    sort_set(features, d, scratch)
+    sort_set(work, features, d)
     target = u * weight_off_set(problem, features, d)
     for i in range(d):
-        if target >= cumulative[scratch[i]]:
-            target += weight[scratch[i]]
+        member = work.sorted_set[0, i]
+        if target >= cumulative[member]:
+            target += weight[member]
     low = 0
     high = problem.p - 1
     while low < high:
@@ -60,19 +62,9 @@ def draw_off_set(problem, features, d, u, scratch):
             high = middle
         else:
             low = middle + 1
+    if contains(features, d, low):
+        return -1
     return low
-
-
-@internal
-def draw_uniform_set(d, pick, features, scratch):
-    """Turn d draws `pick[i]` in 0 ... p - i - 1 into a set of d distinct features."""
-    for i in range(d):
-        sort_set(features, i, scratch)
-        value = pick[i]
-        for s in range(i):
-            if value >= scratch[s]:
-                value += 1
-        features[i] = value
 
 
 @internal
@@ -81,15 +73,14 @@ def extension_weight(problem, state, features, d, skip):
     total = 0.0
     for k in range(state.K):
         if k != skip and state.order[k] == d - 1:
-            matches = 0
-            for i in range(d - 1):
-                if contains(features, d, state.features[k, i]):
-                    matches += 1
-            if matches == d - 1:
-                added = -1
-                for i in range(d):
-                    if not contains(state.features[k], d - 1, features[i]):
-                        added = features[i]
-                off = weight_off_set(problem, state.features[k], d - 1)
-                total += doubles(problem.feature_weight, problem.p)[added] / off
+            smaller = state.features[k]
+            added = -1
+            missing = 0
+            for i in range(d):
+                if not contains(smaller, d - 1, features[i]):
+                    added = features[i]
+                    missing += 1
+            if missing == 1:
+                weight = doubles(problem.feature_weight, problem.p)[added]
+                total += weight / weight_off_set(problem, smaller, d - 1)
     return total

@@ -22,7 +22,7 @@ def begin_block(problem, settings, state, work):
         build_phi(
             problem, work, state.features[k], state.b[k], state.gamma[k], state.order[k], 0, k
         )
-    fit_from_terms(problem, work, state.K, state.scalar[INTERCEPT], state.beta, work.fit)
+    fit_from_terms(problem, work, state.K, state.scalar[INTERCEPT], state.beta[:], work.fit)
     refresh_likelihood(problem, settings, state, work)
 
 
@@ -46,8 +46,8 @@ def sweep(problem, settings, state, work, warming_up):
     else:
         refresh_likelihood(problem, settings, state, work)
     if settings.nuisance:
-        draw_nuisance(settings, state)
-    draw_scales(settings, state)
+        draw_nuisance(settings, state, work)
+    draw_scales(settings, state, work)
     return True
 
 

@@ -25,41 +25,21 @@ def marginal_mean(weight, values, lanes):
 
 
 @internal
-def fill_sigmoid(value, b, gamma, out):
-    """s((value - b) / gamma) for every bin."""
-    for i in range(len(value)):
-        out[i] = 1.0 / (1.0 + exp((b - value[i]) / gamma))
-
-
-@internal
-def fill_factor(s, c, out):
-    """1 - s/c for every bin."""
-    for i in range(len(s)):
-        out[i] = np.float32(1.0 - s[i] / c)
-
-
-@internal
-def fill_slopes(s, t, ut, c, gamma, share_t, share_ut, out_b, out_gamma):
-    """Slopes of 1 - s/c in b and in log gamma for every bin."""
-    for i in range(len(s)):
-        out_b[i] = np.float32((t[i] - s[i] * share_t) / (gamma * c))
-        out_gamma[i] = np.float32((ut[i] - s[i] * share_ut) / c)
-
-
-@internal
 def factor_table(problem, work, j, feature, b, gamma):
     """Write 1 - s/c of every bin to table j, 0 for missing; return c, and leave s in sigmoid row 0."""
     first = integers(problem.first_bin, problem.p)[feature]
     size = integers(problem.n_bins, problem.p)[feature]
-    value = doubles(problem.bin_value, problem.n_values)[first : first + size]
-    weight = doubles(problem.bin_weight, problem.n_values)[first : first + size]
+    value = doubles(problem.bin_value + 8 * first, size)
+    weight = doubles(problem.bin_weight + 8 * first, size)
     width = work.table_width
-    s = double_rows(work.sigmoid, 3, width)[0][:size]
-    fill_sigmoid(value, b, gamma, s)
+    s = doubles(work.sigmoid, size)
+    for i in range(size):
+        s[i] = 1.0 / (1.0 + exp((b - value[i]) / gamma))
     c = marginal_mean(weight, s, work.lanes[0])
     if c >= SMALLEST_MEAN:
         out = single_rows(work.table, j + 1, width)[j]
-        fill_factor(s, c, out[:size])
+        for i in range(size):
+            out[i] = np.float32(1.0 - s[i] / c)
         out[width - 1] = np.float32(0.0)
     return c
 
@@ -69,8 +49,8 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
     """Write the slopes of factor j in b and in log gamma; sigmoid row 0 is as `factor_table` left it."""
     first = integers(problem.first_bin, problem.p)[feature]
     size = integers(problem.n_bins, problem.p)[feature]
-    value = doubles(problem.bin_value, problem.n_values)[first : first + size]
-    weight = doubles(problem.bin_weight, problem.n_values)[first : first + size]
+    value = doubles(problem.bin_value + 8 * first, size)
+    weight = doubles(problem.bin_weight + 8 * first, size)
     width = work.table_width
     sigmoid = double_rows(work.sigmoid, 3, width)
     s = sigmoid[0][:size]
@@ -84,6 +64,8 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
     tables = single_rows(work.table, 3 * D, width)
     out_b = tables[D + j]
     out_gamma = tables[2 * D + j]
-    fill_slopes(s, t, ut, c, gamma, share_t, share_ut, out_b[:size], out_gamma[:size])
+    for i in range(size):
+        out_b[i] = np.float32((t[i] - s[i] * share_t) / (gamma * c))
+        out_gamma[i] = np.float32((ut[i] - s[i] * share_ut) / c)
     out_b[width - 1] = np.float32(0.0)
     out_gamma[width - 1] = np.float32(0.0)

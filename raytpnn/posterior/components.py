@@ -138,10 +138,10 @@ def shapley(
         If the table would take more than 4 GB.
     """
     ensemble = predictor.ensemble
-    columns = ensemble.used if used_only else np.arange(len(names))
+    columns = ensemble.used.tolist() if used_only else list(range(len(names)))
     check_size(codes.shape[1], len(columns), "give fewer rows, or used_only=True")
     values = np.zeros((len(columns), codes.shape[1]))
-    place = {int(feature): i for i, feature in enumerate(columns)}
+    place = {feature: i for i, feature in enumerate(columns)}
     # Some components at a time, so that never all of their contributions stand side by side.
     step = max(1, BATCH_CELLS // max(codes.shape[1], 1))
     for start in range(0, len(ensemble.components), step):

@@ -36,7 +36,7 @@ def scalar_quantities(draws: Draws, family: Family) -> dict[str, np.ndarray]:
 def feature_importance(
     ensemble: Ensemble, norms: Norms, names: Sequence[str], most: int
 ) -> dict[str, np.ndarray]:
-    """Importance of the leading features in every draw, by "importance[name]", (D,) each.
+    """Give the importance of the leading features in every draw, by "importance[name]", (D,) each.
 
     A feature's importance is the root of the sum of the squared norms of the components that hold it.
     """
@@ -85,9 +85,8 @@ def convergence_table(draws: Draws, quantities: dict[str, np.ndarray]) -> pd.Dat
     chains, lengths = np.unique(draws.chain, return_counts=True)
     note = []
     if len(set(lengths.tolist())) > 1:
-        note.append(
-            f"chains have {lengths.min()} to {lengths.max()} draws: the first {lengths.min()} of each are used"
-        )
+        shortest, longest = lengths.min(), lengths.max()
+        note.append(f"chains have {shortest} to {longest} draws: the first {shortest} of each are used")
     if len(chains) < 2:
         note.append("R-hat needs at least 2 chains")
     if lengths.min() < MIN_DRAWS:

@@ -71,7 +71,7 @@ class Draws:
         return np.repeat(np.arange(len(self.beta)), self.order)
 
     def used_features(self) -> np.ndarray:
-        """Encoded features that occur in some term, ascending."""
+        """List the encoded features that occur in some term, ascending."""
         return np.unique(self.feature)
 
     @staticmethod

@@ -111,7 +111,7 @@ class Ensemble:
 
 
 def group_terms(terms: Terms, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number the distinct sets of features: the number of every term's, and one term of each."""
+    """Give every term the number of its set of features, and every number one term that has it."""
     order = np.diff(terms.start)
     number = np.zeros(len(order), np.int64)
     # After step d, terms with one number agree in their first d + 1 features (-1 past the last one).

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raytpnn.numerics.elementary import exp
@@ -129,9 +127,9 @@ class Evaluator:
         self.packs = packs
         self.codes = codes
         self.sigmoid = np.empty(int(ensemble.terms.n_bins.max(initial=0)))
-        self.buffer = np.empty(packs.buffer_size, dtype)
-        self.product = np.empty(BLOCK * LANES, dtype)
-        self.sums = np.empty(codes.shape[1] * LANES, dtype)
+        self.buffer: np.ndarray = np.empty(packs.buffer_size, dtype)
+        self.product: np.ndarray = np.empty(BLOCK * LANES, dtype)
+        self.sums: np.ndarray = np.empty(codes.shape[1] * LANES, dtype)
 
     def fill(self, first: int, last: int) -> None:
         """Build the tables of packs first ... last - 1, which lie in one slice."""

@@ -21,7 +21,7 @@ def factor_table(bins: Bins, feature: int, b: float, gamma: float) -> np.ndarray
 
 
 def term_values(draws: Draws, bins: Bins, term: int, codes: np.ndarray) -> np.ndarray:
-    """beta * prod_j (1 - s_j/c_j) of one term at every row, (n,)."""
+    """Value beta * prod_j (1 - s_j/c_j) of one term at every row, (n,)."""
     value = np.full(codes.shape[1], draws.beta[term])
     for v in range(draws.variable_start[term], draws.variable_start[term + 1]):
         table = factor_table(bins, draws.feature[v], draws.b[v], draws.gamma[v])

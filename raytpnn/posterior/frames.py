@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ __all__ = ["scalar_table", "term_table"]
 
 
 def scalar_table(draws: Draws) -> pd.DataFrame:
-    """A row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+    """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
     return pd.DataFrame(
         {
             "chain": draws.chain,
@@ -28,9 +29,9 @@ def scalar_table(draws: Draws) -> pd.DataFrame:
 
 
 def term_table(draws: Draws, names: Sequence[str]) -> pd.DataFrame:
-    """A row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+    """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
     start = draws.variable_start.tolist()
-    spans = [slice(a, b) for a, b in zip(start[:-1], start[1:], strict=True)]
+    spans = [slice(a, b) for a, b in pairwise(start)]
     name = [names[feature] for feature in draws.feature.tolist()]
     b, gamma = draws.b.tolist(), draws.gamma.tolist()
     owner = draws.draw_of_term

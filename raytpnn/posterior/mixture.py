@@ -11,8 +11,8 @@ __all__ = ["is_discrete", "mixture_cdf", "mixture_log_density", "mixture_quantil
 
 # Numbers worked on at once by one thread: 2 MB.
 ENTRIES = 262_144
-# A quantile is final when its last step was below this share of the spread between draws' quantiles and of |y|.
-TOLERANCE = 1e-10
+# A quantile is final when its last step was below this share of |y| and of the draws' quantiles' spread.
+TOLERANCE = 1e-8
 MAX_STEPS = 200
 
 

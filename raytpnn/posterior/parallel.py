@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 __all__ = ["even_ranges", "run_all", "usable_cores"]
@@ -34,4 +35,4 @@ def even_ranges(size: int, parts: int) -> list[range]:
     """Cut 0 ... size - 1 into at most `parts` ranges of nearly equal length, none empty."""
     parts = min(parts, size)
     edges = [size * i // parts for i in range(parts + 1)] if parts else [0]
-    return [range(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [range(a, b) for a, b in pairwise(edges)]

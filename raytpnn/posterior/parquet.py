@@ -78,7 +78,7 @@ def draws_from_arrow(table: pa.Table, chain: int) -> Draws:
 
 
 def combined(table: pa.Table, name: str) -> pa.ListArray:
-    """A list column as one array."""
+    """List column as one array."""
     import pyarrow as pa
 
     column = table[name].combine_chunks()

@@ -30,9 +30,9 @@ LEADING_FEATURES = 10
 class Posterior:
     """Pooled draws of all chains, with the data they were fitted to.
 
-    Everything is on the user's scale. Wherever rows are given as `X`, that is a DataFrame, array, Arrow table
-    or path with the training columns; only the columns that some draw uses are read. An `offset` is added to f
-    (nothing is added when there is none, also if the model was fitted with one).
+    Everything is on the user's scale. Wherever rows are given as `X`, that is a DataFrame, array, Arrow
+    table or path with the training columns; only the columns that some draw uses are read. An `offset` is
+    added to f (nothing is added when there is none, also if the model was fitted with one).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Posterior:
         return self.predictor.mean(self.family, codes, offset)
 
     def predict_draws(self, X: Any, offset: Any = None) -> np.ndarray:
-        """Expected response of every draw, (draws of all chains, n); chains one after the other."""
+        """Mean response of every draw, (draws of all chains, n); chains one after the other."""
         codes, offset = self._rows(X, offset)
         response = np.empty((self.draws.n_draws, codes.shape[1]))
         for rows, f in self.predictor.latent_blocks(codes, offset):
@@ -156,7 +156,7 @@ class Posterior:
         return np.concatenate(parts)
 
     def latent_blocks(self, X: Any, offset: Any = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """f of every draw, some rows at a time: pairs of rows and (draws, rows), at most 64 MB each."""
+        """Pairs of rows and the f of every draw there, (draws, rows), of at most 64 MB."""
         return self.predictor.latent_blocks(*self._rows(X, offset))
 
     # Components
@@ -169,9 +169,9 @@ class Posterior:
     def components(self, level: float = 0.95) -> pd.DataFrame:
         """Components by importance.
 
-        The importance of a component is the empirical l2 norm of f_S over the training rows, sqrt(mean f_S^2),
-        in every draw; over 10,000 rows, that of 10,000 evenly spaced ones. Draws without the component count
-        as 0.
+        The importance of a component in a draw is the empirical l2 norm of f_S over the training rows,
+        sqrt(mean f_S^2); of more than 10,000 rows, 10,000 evenly spaced ones count. In a draw without the
+        component it is 0.
 
         Parameters
         ----------
@@ -242,13 +242,13 @@ class Posterior:
         return diagnostics.convergence_table(self.draws, quantities)
 
     def scalars(self) -> pd.DataFrame:
-        """A row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+        """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
         from raytpnn.posterior.frames import scalar_table
 
         return scalar_table(self.draws)
 
     def terms(self) -> pd.DataFrame:
-        """A row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+        """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
         from raytpnn.posterior.frames import term_table
 
         return term_table(self.draws, self.bins.names)
@@ -268,7 +268,7 @@ class Posterior:
 
     @cached_property
     def predictor(self) -> Predictor:
-        """f of all draws as a function of codes."""
+        """Latent f of all draws as a function of codes."""
         return Predictor(self.ensemble)
 
     @cached_property
@@ -292,9 +292,13 @@ class Posterior:
             unknown = np.flatnonzero(~(known[0] | known[1]))
             if len(unknown):
                 labels = " and ".join(repr(label) for label in self.classes)
-                raise ValueError(f"y is {values[unknown[0]]!r} in row {unknown[0]}; the classes are {labels}")
+                bad_label = values.tolist()[unknown[0]]
+                raise ValueError(f"y is {bad_label!r} in row {unknown[0]}; the classes are {labels}")
             return known[1].astype(np.float64)
-        numbers = values.astype(np.float64)
+        try:
+            numbers = values.astype(np.float64)
+        except (TypeError, ValueError) as problem:
+            raise ValueError(f"y must hold numbers: {problem}") from None
         bad = np.flatnonzero(~np.isfinite(numbers))
         if len(bad):
             raise ValueError(f"y is {numbers[bad[0]]} in row {bad[0]}; it must be finite")

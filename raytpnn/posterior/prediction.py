@@ -33,7 +33,7 @@ def row_blocks(n: int, size: int) -> list[slice]:
 
 @dataclass(frozen=True)
 class Predictor:
-    """f of all draws as a function of codes.
+    """Latent f of all draws as a function of codes.
 
     Codes are those of the features in use, (k, n), row i for `ensemble.used[i]`, missing as encoded.
     """
@@ -46,7 +46,7 @@ class Predictor:
         return pack_by_draw(self.ensemble)
 
     def latent(self, codes: np.ndarray, offset: np.ndarray, packs: Packs | None = None) -> np.ndarray:
-        """f of every draw at every row, (D, n) float64.
+        """Latent f of every draw at every row, (D, n) float64.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Predictor:
         return f
 
     def latent_blocks(self, codes: np.ndarray, offset: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """f of every draw, some rows at a time: pairs of rows and a (D, rows) block of at most 64 MB."""
+        """Pairs of rows and the f of every draw there, (D, rows), of at most 64 MB."""
         size = max(LATENT_ENTRIES // max(self.ensemble.n_draws, 1), 1)
         for rows in row_blocks(codes.shape[1], size):
             yield rows, self.latent(codes[:, rows], offset[rows])

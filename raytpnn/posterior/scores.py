@@ -42,7 +42,7 @@ def auroc(y: np.ndarray, probability: np.ndarray) -> float:
 
 
 def ece(y: np.ndarray, probability: np.ndarray, bins: int = 15) -> float:
-    """Expected calibration error of the probability of a 1.
+    """Calibration error (ECE) of the probability of a 1.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def load(folder: str | os.PathLike[str]) -> Posterior:
 
 
 def describe(posterior: Posterior) -> dict[str, Any]:
-    """The manifest, but for the checksums."""
+    """Manifest, but for the checksums."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -136,7 +136,7 @@ def plain(value: Any) -> Any:
 
 
 def package_versions() -> dict[str, str]:
-    """What the run was written with."""
+    """Versions the run was written with."""
     import platform
     from importlib.metadata import version
 
@@ -196,7 +196,7 @@ def block_key(name: str) -> tuple[int, int, str]:
 
 
 def read_manifest(source: Path) -> dict[str, Any]:
-    """The manifest of a run that this version can read."""
+    """Manifest of a run that this version can read."""
     path = source / MANIFEST
     try:
         manifest = json.loads(path.read_text())
@@ -209,8 +209,8 @@ def read_manifest(source: Path) -> dict[str, Any]:
     if manifest["version"] > VERSION:
         written_by = manifest.get("versions", {}).get("raytpnn", "unknown")
         raise RunError(
-            f"{source} has run format {manifest['version']}, written by raytpnn {written_by}; this raytpnn reads "
-            f"formats up to {VERSION}: upgrade raytpnn"
+            f"{source} has run format {manifest['version']}, written by raytpnn {written_by}; this raytpnn "
+            f"reads formats up to {VERSION}: upgrade raytpnn"
         )
     return manifest
 
@@ -251,7 +251,7 @@ def refuse_to_replace(target: Path, overwrite: bool) -> None:
 
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
-    """A new folder on the same disk as `target`, gone afterwards unless it was renamed."""
+    """Make a new folder on the same disk as `target`, gone afterwards unless it was renamed."""
     partial = target.parent / f".{target.name}.{uuid.uuid4().hex}.partial"
     partial.mkdir()
     try:

@@ -6,7 +6,9 @@ operations say "vector" in so many words; seen here, they are four times faster.
 
 from __future__ import annotations
 
-from llvmlite import ir
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -55,9 +57,8 @@ def store(context, builder, signature, args, vector, add):
     return context.get_dummy_value()
 
 
-@intrinsic
-def add_at(typing_context, out, i, a, j):
-    """out[i:i + 8] += a[j:j + 8]."""
+def lanes_add(typing_context, out, i, a, j):
+    """Type and code of `add_at`."""
 
     def codegen(context, builder, signature, args):
         vector = load(context, builder, signature.args[2], args[2], args[3])
@@ -66,9 +67,8 @@ def add_at(typing_context, out, i, a, j):
     return types.void(out, types.intp, a, types.intp), codegen
 
 
-@intrinsic
-def add_product_at(typing_context, out, i, a, j, b, k):
-    """out[i:i + 8] += a[j:j + 8] * b[k:k + 8]."""
+def lanes_add_product(typing_context, out, i, a, j, b, k):
+    """Type and code of `add_product_at`."""
 
     def codegen(context, builder, signature, args):
         vector = product(context, builder, signature, args)
@@ -77,12 +77,19 @@ def add_product_at(typing_context, out, i, a, j, b, k):
     return types.void(out, types.intp, a, types.intp, b, types.intp), codegen
 
 
-@intrinsic
-def set_product_at(typing_context, out, i, a, j, b, k):
-    """out[i:i + 8] = a[j:j + 8] * b[k:k + 8]."""
+def lanes_set_product(typing_context, out, i, a, j, b, k):
+    """Type and code of `set_product_at`."""
 
     def codegen(context, builder, signature, args):
         vector = product(context, builder, signature, args)
         return store(context, builder, signature, args, vector, add=False)
 
     return types.void(out, types.intp, a, types.intp, b, types.intp), codegen
+
+
+# add_at(out, i, a, j): out[i:i + 8] += a[j:j + 8]
+add_at: Any = intrinsic(lanes_add)
+# add_product_at(out, i, a, j, b, k): out[i:i + 8] += a[j:j + 8] * b[k:k + 8]
+add_product_at: Any = intrinsic(lanes_add_product)
+# set_product_at(out, i, a, j, b, k): out[i:i + 8] = a[j:j + 8] * b[k:k + 8]
+set_product_at: Any = intrinsic(lanes_set_product)

@@ -7,7 +7,7 @@ import math
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
 
-__all__ = ["draw_coefficient", "log_coefficient_proposal", "log_normal"]
+__all__ = ["GAUSSIAN", "draw_coefficient", "log_normal", "log_prior_over_proposal"]
 
 LOG_2_PI = 1.8378770664093453
 # Weight of the Newton step; the rest is the prior, whose tails cover the target's. Gaussian: exact, so 1.
@@ -30,15 +30,15 @@ def draw_coefficient(settings, u, v, mean, precision, prior_precision):
 
 
 @internal
-def log_coefficient_proposal(settings, beta, mean, precision, prior_precision):
-    """Log density of the proposal."""
-    prior = log_normal(beta, 0.0, prior_precision)
+def log_prior_over_proposal(settings, beta, mean, precision, prior_precision):
+    """Log of pi(beta) / q(beta)."""
     if not settings.conditional_beta:
-        return prior
+        return 0.0
+    prior = log_normal(beta, 0.0, prior_precision)
     newton = log_normal(beta, mean, precision)
     if settings.family == GAUSSIAN:
-        return newton
+        return prior - newton
     first = log(NEWTON_SHARE) + newton
     second = log(1.0 - NEWTON_SHARE) + prior
     largest = max(first, second)
-    return largest + log(exp(first - largest) + exp(second - largest))
+    return prior - (largest + log(exp(first - largest) + exp(second - largest)))

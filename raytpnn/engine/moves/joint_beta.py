@@ -20,11 +20,13 @@ from raytpnn.engine.layout import (
 from raytpnn.engine.memory import double_rows
 from raytpnn.engine.moves.adaptation import adapt_step
 from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.random import normal_pair
-from raytpnn.engine.rows import fit_from_terms, gram_matrix, score_of_terms, take_trial_fit
-from raytpnn.numerics.elementary import exp, log
+from raytpnn.engine.random import uniforms
+from raytpnn.engine.rows import TOTALS, evaluate, fit_from_terms, gram_matrix, score_of_terms, take_trial_fit
+from raytpnn.engine.types import CHAIN, FLAG, NOTHING
+from raytpnn.engine.units import unit
+from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.philox import uniforms
 
 __all__ = ["joint_beta"]
 
@@ -70,11 +72,16 @@ def solve_upper(a, x, size):
 
 
 @internal
-def posterior_gradient(settings, state, point, score, scale, size):
-    """Turn the score against the terms into the gradient of the log posterior, in place."""
-    score[0] = scale * score[0] - settings.intercept_precision * (point[0] - settings.intercept_mean)
+def gradient_at(problem, settings, state, work, address, point, out, scale, size):
+    """Gradient of the log posterior at a point whose fit stands at `address`; work.sums[0] is its loglik."""
+    features = work.trial_features[0]
+    need = DERIVATIVES + LIKELIHOOD + TOTALS
+    evaluate(problem, settings, work, address, 0, 0.0, 0, 0.0, need, 0, features, 0)
+    score_of_terms(problem, work, state.K, out)
+    gap = point[0] - settings.intercept_mean
+    out[0] = scale * work.sums[1] - settings.intercept_precision * gap
     for i in range(1, size):
-        score[i] = scale * score[i] - point[i] / state.scalar[SIGMA_BETA2]
+        out[i] = scale * out[i] - point[i] / state.scalar[SIGMA_BETA2]
 
 
 @internal
@@ -137,7 +144,7 @@ def commit_point(problem, state, work, point, loglik):
     state.scalar[FIT_LOGLIK] = loglik
 
 
-@internal
+@unit(NOTHING(*CHAIN, FLAG))
 def joint_beta(problem, settings, state, work, warming_up):
     """Draw or propose (intercept, beta_1, ..., beta_K)."""
     size = state.K + 1
@@ -151,16 +158,15 @@ def joint_beta(problem, settings, state, work, warming_up):
     here[0] = state.scalar[INTERCEPT]
     for k in range(state.K):
         here[k + 1] = state.beta[k]
-    score_of_terms(problem, settings, work, state.K, work.fit, gradient)
-    posterior_gradient(settings, state, here, gradient, scale, size)
+    gradient_at(problem, settings, state, work, work.fit, here, gradient, scale, size)
     # One full Newton step plus noise is the exact draw when the target is Gaussian: eps^2/2 = 1 in the drift.
     exact = settings.family == GAUSSIAN
     step = 1.0 if exact else exp(state.log_step[0])
     for i in range(0, size, 2):
-        z0, z1 = normal_pair(state.stream, FOR_JOINT_BETA, 0, 1 + i // 2)
-        noise[i] = z0
+        u, v = uniforms(state, FOR_JOINT_BETA, 0, 1 + i // 2)
+        noise[i] = normal_quantile(u)
         if i + 1 < size:
-            noise[i + 1] = z1
+            noise[i + 1] = normal_quantile(v)
     half_step(gram, gradient, 2.0 if exact else step, solved, size)
     for i in range(size):
         solved[i] = step * (solved[i] + noise[i])
@@ -169,18 +175,18 @@ def joint_beta(problem, settings, state, work, warming_up):
         there[i] = here[i] + solved[i]
     fit_from_terms(problem, work, state.K, there[0], there[1:], work.trial_fit)
     gradient_there = work.vector[GRADIENT_THERE]
-    loglik = score_of_terms(problem, settings, work, state.K, work.trial_fit, gradient_there)
+    gradient_at(problem, settings, state, work, work.trial_fit, there, gradient_there, scale, size)
+    loglik = work.sums[0]
     if exact:
         commit_point(problem, state, work, there, loglik)
         state.tally[JOINT_BETA, 1] += 1
         return
-    posterior_gradient(settings, state, there, gradient_there, scale, size)
     log_ratio = scale * (loglik - state.scalar[FIT_LOGLIK])
     log_ratio += log_prior(settings, state, there, size) - log_prior(settings, state, here, size)
     back = squared_noise(gram, there, gradient_there, here, step, solved, size)
     forth = squared_noise(gram, here, gradient, there, step, solved, size)
     log_ratio -= 0.5 * (back - forth)
-    u, _ = uniforms(state.stream, FOR_JOINT_BETA, 0, 0)
+    u, _ = uniforms(state, FOR_JOINT_BETA, 0, 0)
     if log(u) < log_ratio:
         commit_point(problem, state, work, there, loglik)
         state.tally[JOINT_BETA, 1] += 1

@@ -18,12 +18,15 @@ from raytpnn.engine.layout import (
     TEMPERATURE,
 )
 from raytpnn.engine.moves.adaptation import adapt_step
-from raytpnn.engine.random import normal_pair
-from raytpnn.engine.rows import copy_phi, gradient_sums, multiply_factor, take_trial_fit, trial_of_term
+from raytpnn.engine.moves.trial import take_trial
+from raytpnn.engine.random import uniforms
+from raytpnn.engine.rows import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
 from raytpnn.engine.tables import SMALLEST_MEAN, factor_table, slope_tables
-from raytpnn.numerics.elementary import exp, log
+from raytpnn.engine.types import CHAIN, DOUBLE, FEATURES, FLAG, INTEGER, PROBLEM_T, SETTINGS_T, VECTOR, WORK_T
+from raytpnn.engine.units import unit
+from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.philox import uniforms
 
 __all__ = ["langevin"]
 
@@ -33,7 +36,7 @@ HERE, GRADIENT, PRECISION, THERE, GRADIENT_THERE, PRECISION_THERE = range(6)
 UNIFORM_PRECISION = 12.0
 
 
-@internal
+@unit(FLAG(PROBLEM_T, SETTINGS_T, WORK_T, FEATURES, VECTOR, VECTOR, INTEGER))
 def term_tables(problem, settings, work, features, b, gamma, d):
     """Factor and slope tables of a term; False if a factor has no mass."""
     for j in range(d):
@@ -109,12 +112,12 @@ def propose_point(settings, state, work, k, step, size):
     point = work.point
     for i in range(size):
         if i % 2 == 0:
-            z, spare = normal_pair(state.stream, FOR_LANGEVIN, k, 1 + i // 2)
+            u, spare = uniforms(state, FOR_LANGEVIN, k, 1 + i // 2)
         else:
-            z = spare
+            u = spare
         spread = step / math.sqrt(point[PRECISION, i])
         drift = (0.5 * step) * step * point[GRADIENT, i] / point[PRECISION, i]
-        point[THERE, i] = point[HERE, i] + drift + spread * z
+        point[THERE, i] = point[HERE, i] + drift + spread * normal_quantile(u)
     for j in range(d):
         b = point[THERE, j]
         gamma = point[THERE, d + j]
@@ -124,8 +127,8 @@ def propose_point(settings, state, work, k, step, size):
             gamma = exp(gamma)
         if not (b > 0.0 and b < 1.0 and gamma > 0.0):
             return False
-        work.trial_b[j] = b
-        work.trial_gamma[j] = gamma
+        work.trial_b[0, j] = b
+        work.trial_gamma[0, j] = gamma
     return True
 
 
@@ -140,7 +143,7 @@ def point_of_term(settings, state, work, k):
     work.point[HERE, 2 * d] = state.beta[k]
 
 
-@internal
+@unit(DOUBLE(*CHAIN, INTEGER, DOUBLE))
 def log_ratio_of_move(problem, settings, state, work, k, step):
     """Propose and evaluate: the log acceptance ratio, minus infinity if impossible."""
     d = state.order[k]
@@ -149,7 +152,8 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     point = work.point
     if not term_tables(problem, settings, work, features, state.b[k], state.gamma[k], d):
         return -math.inf
-    gradient_sums(problem, settings, work, work.fit, k, features, d)
+    need = DERIVATIVES + MOMENTS
+    evaluate(problem, settings, work, work.fit, k, 0.0, k, 0.0, need, k, features, d)
     beta = state.beta[k]
     point_of_term(settings, state, work, k)
     gradient_and_precision(
@@ -158,17 +162,19 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     here = log_target(settings, state, state.gamma[k], beta, d)
     if not propose_point(settings, state, work, k, step, size):
         return -math.inf
-    if not term_tables(problem, settings, work, features, work.trial_b, work.trial_gamma, d):
+    if not term_tables(problem, settings, work, features, work.trial_b[0], work.trial_gamma[0], d):
         return -math.inf
     for j in range(d):
         multiply_factor(problem, work, features[j], j, settings.K_max)
     new_beta = point[THERE, 2 * d]
-    trial_of_term(problem, work, k, beta, settings.K_max, new_beta)
-    gradient_sums(problem, settings, work, work.trial_fit, settings.K_max, features, d)
+    trial = settings.K_max
+    need = DERIVATIVES + LIKELIHOOD + MOMENTS
+    evaluate(problem, settings, work, work.fit, k, beta, trial, new_beta, need, trial, features, d)
+    gamma = work.trial_gamma[0]
     gradient_and_precision(
-        settings, state, work.sums, work.trial_gamma, new_beta, d, point[GRADIENT_THERE], point[PRECISION_THERE]
+        settings, state, work.sums, gamma, new_beta, d, point[GRADIENT_THERE], point[PRECISION_THERE]
     )
-    there = log_target(settings, state, work.trial_gamma, new_beta, d)
+    there = log_target(settings, state, gamma, new_beta, d)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     change = scale * (work.sums[0] - state.scalar[FIT_LOGLIK]) + there - here
     back = log_proposal(
@@ -183,7 +189,7 @@ def langevin(problem, settings, state, work, k, warming_up):
     """One Langevin step of term k."""
     d = state.order[k]
     log_ratio = log_ratio_of_move(problem, settings, state, work, k, exp(state.log_step[d]))
-    u, v = uniforms(state.stream, FOR_LANGEVIN, k, 0)
+    u, v = uniforms(state, FOR_LANGEVIN, k, 0)
     accepted = log(u) < log_ratio
     state.tally[LANGEVIN, 0] += 1
     if accepted:
@@ -191,9 +197,8 @@ def langevin(problem, settings, state, work, k, warming_up):
         take_trial_fit(problem, work)
         copy_phi(problem, work, settings.K_max, k)
         for j in range(d):
-            state.b[k, j] = work.trial_b[j]
-            state.gamma[k, j] = work.trial_gamma[j]
-        state.beta[k] = work.point[THERE, 2 * d]
+            work.trial_features[0, j] = state.features[k, j]
+        take_trial(state, work, k, d, work.point[THERE, 2 * d])
         state.scalar[FIT_LOGLIK] = work.sums[0]
     if warming_up and settings.adapt:
         adapt_step(settings, state, d, log_ratio)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from raytpnn.engine.layout import FIT_LOGLIK
 from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.rows import likelihood_of_change
-from raytpnn.numerics.jit import internal
+from raytpnn.engine.rows import evaluate
+from raytpnn.engine.types import CHAIN, DOUBLE, INTEGER, PAIR
+from raytpnn.engine.units import unit
+from raytpnn.model.families.base import LIKELIHOOD
 
 __all__ = ["log_likelihood_change"]
 
+TERM = (INTEGER, DOUBLE, PAIR)
 
-@internal
+
+@unit(DOUBLE(*CHAIN, *TERM, *TERM))
 def log_likelihood_change(
-    problem, settings, state, work, old_row, old_beta, old_dot, old_norm, new_row, new_beta, new_dot, new_norm
+    problem, settings, state, work, old_row, old_beta, old_moments, new_row, new_beta, new_moments
 ):
     """Unscaled change of the log-likelihood when new_beta * phi[new_row] replaces old_beta * phi[old_row].
 
@@ -20,8 +24,11 @@ def log_likelihood_change(
     quadratic, so they say it all and no pass over the rows is needed.
     """
     if settings.family == GAUSSIAN:
-        gain = new_beta * new_dot - (0.5 * new_norm) * (new_beta * new_beta)
-        loss = old_beta * old_dot - (0.5 * old_norm) * (old_beta * old_beta)
+        gain = new_beta * new_moments[0] - (0.5 * new_moments[1]) * (new_beta * new_beta)
+        loss = old_beta * old_moments[0] - (0.5 * old_moments[1]) * (old_beta * old_beta)
         return gain - loss
-    trial = likelihood_of_change(problem, settings, work, old_row, old_beta, new_row, new_beta)
-    return trial - state.scalar[FIT_LOGLIK]
+    features = work.trial_features[0]
+    evaluate(
+        problem, settings, work, work.fit, old_row, old_beta, new_row, new_beta, LIKELIHOOD, 0, features, 0
+    )
+    return work.sums[0] - state.scalar[FIT_LOGLIK]

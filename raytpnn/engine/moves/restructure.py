@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from numba import types
+
 from raytpnn.engine.layout import (
     ADDING,
-    B_GAMMA,
     CHANGING,
     DELETING,
     FIT_LOGLIK,
@@ -16,15 +17,16 @@ from raytpnn.engine.layout import (
     TEMPERATURE,
 )
 from raytpnn.engine.memory import doubles
-from raytpnn.engine.moves.coefficient import draw_coefficient, log_coefficient_proposal, log_normal
+from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
 from raytpnn.engine.moves.likelihood import log_likelihood_change
-from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.random import gamma_variate
-from raytpnn.engine.rows import copy_phi, phi_moments, remove_term, replace_term
-from raytpnn.engine.sets import contains, draw_off_set, weight_off_set
+from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
+from raytpnn.engine.random import uniforms
+from raytpnn.engine.rows import copy_phi, phi_moments, replace_term
+from raytpnn.engine.sets import draw_off_set, weight_off_set
+from raytpnn.engine.types import CHAIN, DOUBLE, FLAG, INTEGER
+from raytpnn.engine.units import unit
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.philox import uniforms
 
 __all__ = ["restructure"]
 
@@ -47,76 +49,52 @@ def log_adding_ratio(problem, settings, small, d, feature):
     return settings.log_set_prior[d + 1] - settings.log_set_prior[d] + backward - forward
 
 
-@internal
-def new_factor(settings, state, work, k, place):
-    """Location and scale of the variable at `place` from their prior."""
-    work.trial_b[place], _ = uniforms(state.stream, FOR_RESTRUCTURE_FACTOR, k, 0)
-    variate = gamma_variate(state.stream, FOR_RESTRUCTURE_FACTOR, k + 65536, settings.a_gamma)
-    work.trial_gamma[place] = state.scalar[B_GAMMA] * variate
-
-
-@internal
-def copy_term(state, work, k, skip):
-    """Copy the variables of term k but the one at `skip` to the trial; returns their number."""
-    kept = 0
-    for j in range(state.order[k]):
-        if j != skip:
-            work.trial_features[kept] = state.features[k, j]
-            work.trial_b[kept] = state.b[k, j]
-            work.trial_gamma[kept] = state.gamma[k, j]
-            kept += 1
-    return kept
-
-
-@internal
+@unit(types.Tuple((INTEGER, INTEGER, INTEGER, DOUBLE))(*CHAIN, INTEGER))
 def propose_set(problem, settings, state, work, k):
     """Propose a set into the trial: (move, new order or 0 if impossible, first new place, log ratio)."""
     d = state.order[k]
-    most = settings.max_order
     features = state.features[k]
-    u, v = uniforms(state.stream, FOR_RESTRUCTURE, k, 0)
-    pick, _ = uniforms(state.stream, FOR_RESTRUCTURE, k, 1)
-    place = min(int(v * d), d - 1)
-    if u < settings.q_add:
-        if d >= most:
-            return ADDING, 0, 0, 0.0
-        j = draw_off_set(problem, features, d, pick, work.sorted_set)
-        if contains(features, d, j):
-            return ADDING, 0, 0, 0.0
-        copy_term(state, work, k, -1)
-        work.trial_features[d] = j
-        new_factor(settings, state, work, k, d)
-        return ADDING, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
-    if u < settings.q_add + settings.q_delete:
-        if d == 1:
-            return DELETING, 0, 0, 0.0
-        copy_term(state, work, k, place)
-        removed = features[place]
-        ratio = -log_adding_ratio(problem, settings, work.trial_features, d - 1, removed)
-        return DELETING, d - 1, 0, ratio
-    if d >= problem.p:
-        return CHANGING, 0, 0, 0.0
-    j = draw_off_set(problem, features, d, pick, work.sorted_set)
-    if contains(features, d, j):
-        return CHANGING, 0, 0, 0.0
-    removed = features[place]
-    copy_term(state, work, k, place)
-    work.trial_features[d - 1] = j
-    new_factor(settings, state, work, k, d - 1)
-    ratio = log_pick(problem, work.trial_features, d, removed) - log_pick(problem, features, d, j)
-    return CHANGING, d, 0, ratio
+    trial = work.trial_features[0]
+    u, v = uniforms(state, FOR_RESTRUCTURE, k, 0)
+    pick, _ = uniforms(state, FOR_RESTRUCTURE, k, 1)
+    move = ADDING if u < settings.q_add else (DELETING if u < settings.q_add + settings.q_delete else CHANGING)
+    # The variable at `place` goes; none does in Adding.
+    place = d if move == ADDING else min(int(v * d), d - 1)
+    kept = 0
+    for j in range(d):
+        if j != place:
+            trial[kept] = features[j]
+            work.trial_b[0, kept] = state.b[k, j]
+            work.trial_gamma[0, kept] = state.gamma[k, j]
+            kept += 1
+    if move == DELETING:
+        if kept == 0:
+            return move, 0, 0, 0.0
+        return move, kept, 0, -log_adding_ratio(problem, settings, trial, kept, features[place])
+    if kept >= settings.max_order or d >= problem.p:
+        return move, 0, 0, 0.0
+    j = draw_off_set(problem, work, features, d, pick)
+    if j < 0:
+        return move, 0, 0, 0.0
+    trial[kept] = j
+    prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, k, kept)
+    if move == ADDING:
+        return move, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
+    ratio = log_pick(problem, trial, d, features[place]) - log_pick(problem, features, d, j)
+    return move, d, 0, ratio
 
 
-@internal
+@unit(FLAG(*CHAIN, INTEGER, INTEGER, INTEGER, DOUBLE))
 def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
     """Give the proposed set a coefficient, and accept or reject."""
     trial = settings.K_max
+    features = work.trial_features[0]
     if first > 0:
         copy_phi(problem, work, k, trial)
-    if not build_phi(problem, work, work.trial_features, work.trial_b, work.trial_gamma, d, first, trial):
+    if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, first, trial):
         return False
     old_beta = state.beta[k]
-    old_dot, old_norm = remove_term(problem, settings, work, k, old_beta)
+    old_dot, old_norm = moments_without(problem, settings, work, k, old_beta)
     dot, norm = phi_moments(problem, work, trial)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
@@ -126,24 +104,18 @@ def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
         mean = scale * dot / precision
         old_precision = scale * old_norm + prior_precision
         old_mean = scale * old_dot / old_precision
-        u, v = uniforms(state.stream, FOR_RESTRUCTURE_BETA, k, 0)
+        u, v = uniforms(state, FOR_RESTRUCTURE_BETA, k, 0)
         beta = draw_coefficient(settings, u, v, mean, precision, prior_precision)
-        log_ratio += log_normal(beta, 0.0, prior_precision) - log_normal(old_beta, 0.0, prior_precision)
-        log_ratio += log_coefficient_proposal(settings, old_beta, old_mean, old_precision, prior_precision)
-        log_ratio -= log_coefficient_proposal(settings, beta, mean, precision, prior_precision)
+        log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
+        log_ratio -= log_prior_over_proposal(settings, old_beta, old_mean, old_precision, prior_precision)
     change = log_likelihood_change(
-        problem, settings, state, work, k, old_beta, old_dot, old_norm, trial, beta, dot, norm
+        problem, settings, state, work, k, old_beta, (old_dot, old_norm), trial, beta, (dot, norm)
     )
-    u, v = uniforms(state.stream, FOR_RESTRUCTURE, k, 2)
+    u, _ = uniforms(state, FOR_RESTRUCTURE, k, 2)
     if not log(u) < log_ratio + scale * change:
         return False
     replace_term(problem, work, k, old_beta, trial, beta)
-    state.order[k] = d
-    for j in range(d):
-        state.features[k, j] = work.trial_features[j]
-        state.b[k, j] = work.trial_b[j]
-        state.gamma[k, j] = work.trial_gamma[j]
-    state.beta[k] = beta
+    take_trial(state, work, k, d, beta)
     state.scalar[FIT_LOGLIK] += change
     return True
 

@@ -17,13 +17,24 @@ from raytpnn.engine.layout import (
     TEMPERATURE,
 )
 from raytpnn.engine.moves.coefficient import GAUSSIAN, log_normal
-from raytpnn.engine.random import gamma_variate
-from raytpnn.engine.rows import derivatives, shift_fit
+from raytpnn.engine.random import gamma_variate, uniforms
+from raytpnn.engine.rows import TOTALS, evaluate, shift_fit
+from raytpnn.engine.types import CHAIN, NOTHING, SETTINGS_T, STATE_T, WORK_T
+from raytpnn.engine.units import unit
+from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import log, normal_quantile
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.philox import uniforms
 
 __all__ = ["draw_nuisance", "draw_scales", "refresh_likelihood", "update_intercept"]
+
+
+@internal
+def totals(problem, settings, work):
+    """Sums of score and curvature, and the log-likelihood, at the fit."""
+    features = work.trial_features[0]
+    need = DERIVATIVES + LIKELIHOOD + TOTALS
+    evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, need, 0, features, 0)
+    return work.sums[1], work.sums[2], work.sums[0]
 
 
 @internal
@@ -35,18 +46,18 @@ def newton_step(settings, state, value, score, curvature):
     return value + gradient / precision, precision
 
 
-@internal
+@unit(NOTHING(*CHAIN))
 def update_intercept(problem, settings, state, work):
     """Newton proposal of the intercept, exact for the Gaussian; leaves the fit's log-likelihood fresh."""
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     old = state.scalar[INTERCEPT]
-    score, curvature, loglik = derivatives(problem, settings, work)
+    score, curvature, loglik = totals(problem, settings, work)
     mean, precision = newton_step(settings, state, old, score, curvature)
-    u, v = uniforms(state.stream, FOR_INTERCEPT, 0, 0)
+    u, v = uniforms(state, FOR_INTERCEPT, 0, 0)
     new = mean + normal_quantile(u) / math.sqrt(precision)
     shift_fit(problem, work, new - old)
     state.tally[INTERCEPT_MOVE, 0] += 1
-    new_score, new_curvature, new_loglik = derivatives(problem, settings, work)
+    new_score, new_curvature, new_loglik = totals(problem, settings, work)
     accepted = True
     if settings.family != GAUSSIAN:
         back_mean, back_precision = newton_step(settings, state, new, new_score, new_curvature)
@@ -67,12 +78,12 @@ def update_intercept(problem, settings, state, work):
 @internal
 def refresh_likelihood(problem, settings, state, work):
     """Log-likelihood of the fit from the rows, free of what increments have rounded away."""
-    _, _, loglik = derivatives(problem, settings, work)
+    _, _, loglik = totals(problem, settings, work)
     state.scalar[FIT_LOGLIK] = loglik
 
 
-@internal
-def draw_nuisance(settings, state):
+@unit(NOTHING(SETTINGS_T, STATE_T, WORK_T))
+def draw_nuisance(settings, state, work):
     """Noise variance of the Gaussian from its inverse gamma conditional."""
     if settings.family != GAUSSIAN:
         return
@@ -80,11 +91,11 @@ def draw_nuisance(settings, state):
     squares = -2.0 * state.scalar[FIT_LOGLIK]
     shape = 0.5 * (settings.v + temperature * settings.weight_sum)
     rate = 0.5 * (settings.v_lambda + temperature * squares)
-    state.scalar[NUISANCE] = rate / gamma_variate(state.stream, FOR_NUISANCE, 0, shape)
+    state.scalar[NUISANCE] = rate / gamma_variate(state, FOR_NUISANCE, 0, shape)
 
 
-@internal
-def draw_scales(settings, state):
+@unit(NOTHING(SETTINGS_T, STATE_T, WORK_T))
+def draw_scales(settings, state, work):
     """Learned scales from their inverse gamma conditionals."""
     variables = 0
     gamma_sum = 0.0
@@ -96,9 +107,9 @@ def draw_scales(settings, state):
             gamma_sum += state.gamma[k, j]
     if settings.learn_b_gamma:
         shape = settings.b_gamma_shape + settings.a_gamma * variables
-        variate = gamma_variate(state.stream, FOR_SCALES, 0, shape)
+        variate = gamma_variate(state, FOR_SCALES, 0, shape)
         state.scalar[B_GAMMA] = (settings.b_gamma_scale + gamma_sum) / variate
     if settings.learn_sigma_beta2:
         shape = settings.sigma_beta2_shape + 0.5 * state.K
-        variate = gamma_variate(state.stream, FOR_SCALES, 1, shape)
+        variate = gamma_variate(state, FOR_SCALES, 1, shape)
         state.scalar[SIGMA_BETA2] = (settings.sigma_beta2_scale + 0.5 * square_sum) / variate

@@ -1,15 +1,23 @@
-"""Building the basis function of a proposed term."""
+"""Building basis functions, and what a term's removal leaves."""
 
 from __future__ import annotations
 
-from raytpnn.engine.rows import multiply_factor
+from raytpnn.engine.layout import B_GAMMA
+from raytpnn.engine.random import gamma_variate, uniforms
+from raytpnn.engine.rows import MOMENTS, evaluate, multiply_factor
 from raytpnn.engine.tables import SMALLEST_MEAN, factor_table
+from raytpnn.engine.types import FEATURES, FLAG, INTEGER, NOTHING, PROBLEM_T, SETTINGS_T, STATE_T, VECTOR, WORK_T
+from raytpnn.engine.units import unit
+from raytpnn.model.families.base import DERIVATIVES
 from raytpnn.numerics.jit import internal
 
-__all__ = ["build_phi"]
+__all__ = ["build_phi", "moments_without", "prior_factor", "take_trial"]
+
+# Slots of the gamma variates, beside those of the uniforms of the same purpose.
+GAMMA_SLOTS = 1 << 20
 
 
-@internal
+@unit(FLAG(PROBLEM_T, WORK_T, FEATURES, VECTOR, VECTOR, INTEGER, INTEGER, INTEGER))
 def build_phi(problem, work, features, b, gamma, d, first, row):
     """Multiply factors first ... d - 1 into a row of phi that holds those before; False if one has no mass."""
     for j in range(first, d):
@@ -18,3 +26,31 @@ def build_phi(problem, work, features, b, gamma, d, first, row):
             return False
         multiply_factor(problem, work, features[j], j, row)
     return True
+
+
+@unit(NOTHING(SETTINGS_T, STATE_T, WORK_T, INTEGER, INTEGER, INTEGER))
+def prior_factor(settings, state, work, purpose, slot, place):
+    """Location and scale of the trial's variable at `place` from their prior."""
+    work.trial_b[0, place], _ = uniforms(state, purpose, slot, 0)
+    variate = gamma_variate(state, purpose, slot + GAMMA_SLOTS, settings.a_gamma)
+    work.trial_gamma[0, place] = state.scalar[B_GAMMA] * variate
+
+
+@internal
+def moments_without(problem, settings, work, k, beta):
+    """Derivatives at the fit without term k, into `work`; returns the moments of its phi with them."""
+    features = work.trial_features[0]
+    need = DERIVATIVES + MOMENTS
+    evaluate(problem, settings, work, work.fit, k, beta, k, 0.0, need, k, features, 0)
+    return work.sums[1], work.sums[2]
+
+
+@internal
+def take_trial(state, work, k, d, beta):
+    """Write the trial's numbers over term k."""
+    state.order[k] = d
+    state.beta[k] = beta
+    for j in range(d):
+        state.features[k, j] = work.trial_features[0, j]
+        state.b[k, j] = work.trial_b[0, j]
+        state.gamma[k, j] = work.trial_gamma[0, j]

@@ -1,0 +1,187 @@
+"""The response, the weights and the offset of a user, checked."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raytpnn.data.cells import is_missing, numbers_or_text
+from raytpnn.data.tables import quoted, series_values
+from raytpnn.model.families import Family
+
+__all__ = ["Response", "as_offset", "as_response", "as_weights"]
+
+
+@dataclass(frozen=True)
+class Response:
+    """A checked response.
+
+    Attributes
+    ----------
+    values : (n,) float64
+        Finite; 0 and 1 for bernoulli.
+    classes : tuple of two values, or None
+        What 0 and 1 stand for, for bernoulli: bool, int, float or str.
+    """
+
+    values: np.ndarray
+    classes: tuple[Any, Any] | None = None
+
+
+def as_response(y: Any, family: Family, n_rows: int) -> Response:
+    """Check a response.
+
+    Parameters
+    ----------
+    y : Series, array, list, Arrow array, or a table with one column
+        For bernoulli any two numbers, truth values or strings; the larger is 1.
+    family : Family
+    n_rows : int
+        Rows of X.
+
+    Returns
+    -------
+    Response
+
+    Raises
+    ------
+    ValueError
+        If y is of another length, missing or infinite somewhere, not numeric, or impossible under the family:
+        the message names the row and the value.
+    """
+    cells = one_column(y, "y")
+    if len(cells) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, y has {len(cells)}")
+    truth = cells.dtype.kind == "b" or (
+        cells.dtype.kind == "O" and all(isinstance(cell, (bool, np.bool_)) for cell in cells)
+    )
+    numeric, values = numbers_or_text(cells, "y")
+    missing = np.flatnonzero(is_missing(values))
+    if len(missing):
+        raise ValueError(
+            f"y is missing in row {missing[0]} (NaN; {len(missing)} rows in all); leave these rows out"
+        )
+    if numeric:
+        values = values.astype(np.float64)
+        refuse_infinite_rows(values, "y")
+    if family.name == "bernoulli":
+        return two_classes(values, truth)
+    if not numeric:
+        raise ValueError(
+            f"y holds the text {values[0]!r} in row 0; family {family.name!r} needs numbers"
+            " (two classes are for family 'bernoulli')"
+        )
+    problem = family.problem(values)
+    if problem:
+        raise ValueError(f"y does not suit family {family.name!r}: {problem}")
+    return Response(values)
+
+
+def two_classes(values: np.ndarray, truth: bool) -> Response:
+    """Map two classes to 0 and 1; `truth` says that the numbers are truth values."""
+    if values.dtype.kind == "O":
+        found = sorted(set(values))
+    else:
+        found = [bool(v) if truth else int(v) if v.is_integer() else float(v) for v in np.unique(values)]
+    if len(found) != 2:
+        listed = quoted(found) if found and isinstance(found[0], str) else few(found)
+        classes = "1 class" if len(found) == 1 else f"{len(found)} classes"
+        raise ValueError(f"family 'bernoulli' needs exactly two classes in y; found {classes}: {listed}")
+    return Response((values == found[1]).astype(np.float64), (found[0], found[1]))
+
+
+def few(found: list[Any], limit: int = 5) -> str:
+    """First few values for a message."""
+    text = ", ".join(str(value) for value in found[:limit])
+    return text if len(found) <= limit else f"{text} and {len(found) - limit} more"
+
+
+def as_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Check row weights: finite, 0 or more, all zeros included; 1 each if None.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = finite_numbers(sample_weight, "sample_weight", n_rows)
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        raise ValueError(
+            f"sample_weight is {weights[negative[0]]:g} in row {negative[0]}; weights must be 0 or more"
+        )
+    return weights
+
+
+def as_offset(offset: Any, n_rows: int) -> np.ndarray:
+    """Check offsets on the scale of the natural parameter: finite; 0 each if None.
+
+    Returns
+    -------
+    (n,) float64
+    """
+    return np.zeros(n_rows) if offset is None else finite_numbers(offset, "offset", n_rows)
+
+
+def finite_numbers(values: Any, what: str, n_rows: int) -> np.ndarray:
+    """One finite number a row; a single number serves all rows."""
+    if np.ndim(values) == 0 and not isinstance(values, str):
+        values = np.full(n_rows, values)
+    cells = one_column(values, what)
+    if len(cells) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, {what} has {len(cells)}")
+    numeric, numbers = numbers_or_text(cells, what)
+    if not numeric:
+        raise ValueError(f"{what} holds the text {numbers[0]!r} in row 0; it must be numbers")
+    missing = np.flatnonzero(np.isnan(numbers))
+    if len(missing):
+        raise ValueError(f"{what} is missing (NaN) in row {missing[0]}; give every row a number")
+    refuse_infinite_rows(numbers, what)
+    return numbers.astype(np.float64)
+
+
+def refuse_infinite_rows(values: np.ndarray, what: str) -> None:
+    """Raise if a number is infinite, naming its row."""
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ValueError(f"{what} is {values[infinite[0]]} in row {infinite[0]}; it must be finite")
+
+
+def one_column(values: Any, what: str) -> np.ndarray:
+    """Cells of whatever holds one column, (n,)."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        refuse_width(values.shape, what)
+        return series_values(values.iloc[:, 0], what)
+    if pandas is not None and isinstance(values, (pandas.Series, pandas.Index)):
+        return series_values(pandas.Series(values), what)
+    if pandas is not None and isinstance(values, pandas.api.extensions.ExtensionArray):
+        return series_values(pandas.Series(values), what)
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(values, arrow.Table):
+        refuse_width(values.shape, what)
+        values = values.column(0)
+    if arrow is not None and isinstance(values, (arrow.Array, arrow.ChunkedArray)):
+        from raytpnn.data.arrow import arrow_values
+
+        return arrow_values(arrow.chunked_array(values) if isinstance(values, arrow.Array) else values, what)
+    array = np.asarray(values)
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        # NumPy turns numbers beside text into text: take the cells as they were, so that the mixture shows.
+        array = np.asarray(values, dtype=object)
+    if array.ndim == 2:
+        refuse_width(array.shape, what)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{what} must be one column of values, not {type(values).__name__} {values!r:.60}")
+    return array
+
+
+def refuse_width(shape: tuple[int, ...], what: str) -> None:
+    """Raise unless there is one column."""
+    if shape[1] != 1:
+        raise ValueError(f"{what} must be one column; its shape is {tuple(shape)}")

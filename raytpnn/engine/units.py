@@ -1,0 +1,76 @@
+"""Parts of the sampler that are compiled apart and call each other through pointers.
+
+Numba optimises a function together with all it calls, so that the inner passes would be compiled again in
+every move, in the sweep, and in the block: a minute of it. A unit is compiled once; its callers find its
+address in the record `Work`, filled in by `unit_addresses` when a chain is made.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from raytpnn.engine.layout import MOST_UNITS, WORK
+from raytpnn.engine.types import WORK_T
+from raytpnn.numerics.jit import internal
+
+__all__ = ["unit", "unit_addresses"]
+
+_UNITS: list[tuple[Any, Any]] = []
+
+
+def unit(signature: Any) -> Any:
+    """Declare a unit with one signature; the record `Work` must be among its arguments."""
+
+    def decorate(function: Any) -> Any:
+        dispatcher = internal(function)
+        slot = len(_UNITS)
+        if slot >= MOST_UNITS:
+            raise RuntimeError(f"more than {MOST_UNITS} units: raise MOST_UNITS")
+        _UNITS.append((dispatcher, signature))
+        # Numba keeps the value of a record as a pointer to it.
+        place = signature.args.index(WORK_T)
+        offset = (WORK.fields or {})["units"][1] + 8 * slot
+
+        def call(typingctx, *args):
+            def codegen(context, builder, _, values):
+                cell = cgutils.pointer_add(builder, values[place], offset, cgutils.intp_t.as_pointer())
+                convention = context.call_conv
+                kind = convention.get_function_type(signature.return_type, signature.args)
+                callee = builder.inttoptr(builder.load(cell), kind.as_pointer())
+                _, result = convention.call_function(
+                    builder, callee, signature.return_type, signature.args, values
+                )
+                return result
+
+            return signature, codegen
+
+        # Numba wants to see the arguments one by one.
+        own = list(inspect.signature(function).parameters.values())
+        first = inspect.Parameter("typingctx", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        call.__signature__ = inspect.Signature([first, *own])  # type: ignore[attr-defined]
+        call.__name__ = function.__name__
+        caller: Any = intrinsic(call)
+        caller.unit = dispatcher
+        return caller
+
+    return decorate
+
+
+def unit_addresses() -> np.ndarray:
+    """Addresses of all units, compiled or taken from the cache as needed, (units,) int64."""
+    addresses = []
+    for dispatcher, signature in _UNITS:
+        dispatcher.compile(signature.args)
+        result = dispatcher.overloads[signature.args]
+        if result.signature.return_type != signature.return_type:
+            raise TypeError(
+                f"unit {dispatcher.py_func.__name__} returns {result.signature.return_type}, "
+                f"declared as {signature.return_type}"
+            )
+        addresses.append(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    return np.array(addresses, np.int64)
