@@ -1,0 +1,36 @@
+"""Bayesian tensor product neural networks: interpretable regression, sampled by many chains."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where a public name lives. Resolved when first used: importing the package costs next to nothing.
+_HOMES = {
+    "sample": "raytpnn.sampling",
+    "load": "raytpnn.posterior.storage",
+    "Posterior": "raytpnn.posterior.posterior",
+    "Prior": "raytpnn.model.prior",
+    "Moves": "raytpnn.engine.settings",
+}
+
+__all__ = ["Moves", "Posterior", "Prior", "__version__", "load", "sample"]
+
+if TYPE_CHECKING:
+    from raytpnn.engine.settings import Moves
+    from raytpnn.model.prior import Prior
+    from raytpnn.posterior.posterior import Posterior
+    from raytpnn.posterior.storage import load
+    from raytpnn.sampling import sample
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

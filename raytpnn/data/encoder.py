@@ -151,6 +151,10 @@ class Encoder:
     def _position(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}
 
+    @cached_property
+    def _most_points(self) -> int:
+        return max(int(np.diff(first).max(initial=0)) for first in (self.narrow_first, self.wide_first))
+
     def index(self, feature: int | str) -> int:
         """Position of an encoded feature given by position or name.
 
@@ -264,7 +268,7 @@ class Encoder:
         self, table: Table, wanted: np.ndarray, place: np.ndarray, rows: np.ndarray, codes: np.ndarray
     ) -> None:
         """Codes of the rows whose columns can be read together."""
-        step = max(1, BLOCK_CELLS // max(table.n_rows, self.max_bins, 1))
+        step = max(1, BLOCK_CELLS // max(table.n_rows, self._most_points, 1))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             x = table.block(place[part])

@@ -60,7 +60,8 @@ class FileTable(Table):
 
     def select(self, columns: Sequence[int] | np.ndarray) -> Table:
         """Read some columns into memory, unless all are there already."""
-        if "whole" in self.__dict__:
+        # Without any column there would be nothing to tell the number of rows by.
+        if "whole" in self.__dict__ or not len(columns):
             return self.whole.select(columns)
         return self.read([int(i) for i in columns])
 
@@ -130,25 +131,27 @@ def open_parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
-    keep = data_columns(file.schema_arrow)
-    return FileTable(
-        unique_names(file.schema_arrow.names[i] for i in keep), partial(read_parquet, file, keep)
-    )
+    schema = file.schema_arrow
+    labels = schema.names
+    names = unique_names(labels[i] for i in data_columns(schema))
+    return FileTable(names, partial(read_parquet, file, names))
 
 
-def read_parquet(file: Any, keep: list[int], columns: Sequence[int]) -> Table:
+def read_parquet(file: Any, names: tuple[str, ...], columns: Sequence[int]) -> Table:
     """Read some columns of a Parquet file."""
-    names = [file.schema_arrow.names[keep[i]] for i in columns]
-    # A name with a dot also fetches a column called by what stands before it: select again.
-    return ArrowTable(file.read(columns=names).select(names))
+    wanted = [names[i] for i in columns]
+    table = file.read(columns=wanted)
+    # They come in file order, and "a" also fetches "a.b": pick them out.
+    place = {name: k for k, name in enumerate(table.column_names)}
+    return ArrowTable(table.select([place[name] for name in wanted]))
 
 
 def open_feather(path: Path) -> Table:
     """Feather (Arrow IPC) file."""
     with pa.memory_map(str(path)) as source:
         schema = pa.ipc.open_file(source).schema
-    keep = data_columns(schema)
-    return FileTable(unique_names(schema.names[i] for i in keep), partial(read_feather, path, keep))
+    keep, labels = data_columns(schema), schema.names
+    return FileTable(unique_names(labels[i] for i in keep), partial(read_feather, path, keep))
 
 
 def read_feather(path: Path, keep: list[int], columns: Sequence[int]) -> Table:

@@ -66,7 +66,7 @@ def tables_of(settings_or_rows, work):
 
 def sigmoid_of(problem, feature, b, gamma):
     value, weight = marginal_of(problem, feature)
-    s = 1.0 / (1.0 + elementary_numpy.exp((b - value) / gamma))
+    s = 1.0 / (1.0 + elementary_numpy.exp((b - value) * (1.0 / gamma)))
     return value, weight, s, row_sum(weight * s)
 
 
@@ -74,7 +74,7 @@ def factor_table(problem, work, j, feature, b, gamma):
     _, _, s, c = sigmoid_of(problem, feature, b, gamma)
     if c >= SMALLEST_MEAN:
         out = tables_of(j + 1, work)[j]
-        out[: len(s)] = (1.0 - s / c).astype(np.float32)
+        out[: len(s)] = (1.0 - s * (1.0 / c)).astype(np.float32)
         out[-1] = 0.0
     return c
 
@@ -82,11 +82,12 @@ def factor_table(problem, work, j, feature, b, gamma):
 def slope_tables(problem, work, D, j, feature, b, gamma, c):
     value, weight, s, _ = sigmoid_of(problem, feature, b, gamma)
     t = s * (1.0 - s)
-    ut = ((value - b) / gamma) * t
+    inverse, height = 1.0 / gamma, 1.0 / c
+    ut = ((value - b) * inverse) * t
     tables = tables_of(3 * D, work)
     size = len(s)
-    tables[D + j, :size] = ((t - s * (row_sum(weight * t) / c)) / (gamma * c)).astype(np.float32)
-    tables[2 * D + j, :size] = ((ut - s * (row_sum(weight * ut) / c)) / c).astype(np.float32)
+    tables[D + j, :size] = ((t - s * (row_sum(weight * t) / c)) * (height * inverse)).astype(np.float32)
+    tables[2 * D + j, :size] = ((ut - s * (row_sum(weight * ut) / c)) * height).astype(np.float32)
     tables[D + j, -1] = 0.0
     tables[2 * D + j, -1] = 0.0
 

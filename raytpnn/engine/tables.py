@@ -33,13 +33,15 @@ def factor_table(problem, work, j, feature, b, gamma):
     weight = doubles(problem.bin_weight + 8 * first, size)
     width = work.table_width
     s = doubles(work.sigmoid, size)
+    inverse = 1.0 / gamma
     for i in range(size):
-        s[i] = 1.0 / (1.0 + exp((b - value[i]) / gamma))
+        s[i] = 1.0 / (1.0 + exp((b - value[i]) * inverse))
     c = marginal_mean(weight, s, work.lanes[0])
     if c >= SMALLEST_MEAN:
         out = single_rows(work.table, j + 1, width)[j]
+        height = 1.0 / c
         for i in range(size):
-            out[i] = np.float32(1.0 - s[i] / c)
+            out[i] = np.float32(1.0 - s[i] * height)
         out[width - 1] = np.float32(0.0)
     return c
 
@@ -56,16 +58,19 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
     s = sigmoid[0][:size]
     t = sigmoid[1][:size]
     ut = sigmoid[2][:size]
+    inverse = 1.0 / gamma
     for i in range(size):
         t[i] = s[i] * (1.0 - s[i])
-        ut[i] = ((value[i] - b) / gamma) * t[i]
+        ut[i] = ((value[i] - b) * inverse) * t[i]
     share_t = marginal_mean(weight, t, work.lanes[0]) / c
     share_ut = marginal_mean(weight, ut, work.lanes[0]) / c
     tables = single_rows(work.table, 3 * D, width)
     out_b = tables[D + j]
     out_gamma = tables[2 * D + j]
+    height = 1.0 / c
+    steepness = height * inverse
     for i in range(size):
-        out_b[i] = np.float32((t[i] - s[i] * share_t) / (gamma * c))
-        out_gamma[i] = np.float32((ut[i] - s[i] * share_ut) / c)
+        out_b[i] = np.float32((t[i] - s[i] * share_t) * steepness)
+        out_gamma[i] = np.float32((ut[i] - s[i] * share_ut) * height)
     out_b[width - 1] = np.float32(0.0)
     out_gamma[width - 1] = np.float32(0.0)

@@ -32,29 +32,23 @@ from raytpnn.numerics.jit import compiled
 
 __all__ = ["exp", "log", "log1p_unit", "normal_quantile"]
 
-E12, E11, E10, E9, E8, E7, E6, E5, E4, E3, E2 = EXP_COEFFICIENTS
+E0, E1, E2, E3, E4, E5, E6, E7 = EXP_COEFFICIENTS
 A21, A19, A17, A15, A13, A11, A9, A7, A5, A3 = ARTANH_COEFFICIENTS
 
 
 @compiled
 def exp(x):
     """e**x, with x held to [-708, 709]."""
-    x = min(max(x, EXP_MIN), EXP_MAX)
+    x = x if x > EXP_MIN else EXP_MIN
+    x = x if x < EXP_MAX else EXP_MAX
     shifted = x * LOG2_E + ROUND_TO_INT
     k = shifted - ROUND_TO_INT
     r = (x - k * LN2_HIGH) - k * LN2_LOW
-    tail = E12
-    tail = tail * r + E11
-    tail = tail * r + E10
-    tail = tail * r + E9
-    tail = tail * r + E8
-    tail = tail * r + E7
-    tail = tail * r + E6
-    tail = tail * r + E5
-    tail = tail * r + E4
-    tail = tail * r + E3
-    tail = tail * r + E2
-    mantissa = (tail * r + 1.0) * r + 1.0
+    # By pairs, not by Horner: the shorter chain of operations is what counts in a table.
+    r2 = r * r
+    low = (E0 + E1 * r) + (E2 + E3 * r) * r2
+    high = (E4 + E5 * r) + (E6 + E7 * r) * r2
+    mantissa = 1.0 + (r + r2 * (low + high * (r2 * r2)))
     power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
     return mantissa * power
 

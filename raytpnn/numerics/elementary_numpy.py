@@ -21,11 +21,17 @@ def horner(coefficients, x):
 
 def exp(x):
     """e**x, with x held to [-708, 709]."""
-    x = np.minimum(np.maximum(np.asarray(x, np.float64), c.EXP_MIN), c.EXP_MAX)
+    x = np.asarray(x, np.float64)
+    x = np.where(x > c.EXP_MIN, x, c.EXP_MIN)
+    x = np.where(x < c.EXP_MAX, x, c.EXP_MAX)
     shifted = x * c.LOG2_E + c.ROUND_TO_INT
     k = shifted - c.ROUND_TO_INT
     r = (x - k * c.LN2_HIGH) - k * c.LN2_LOW
-    mantissa = (horner(c.EXP_COEFFICIENTS, r) * r + 1.0) * r + 1.0
+    r2 = r * r
+    q = c.EXP_COEFFICIENTS
+    low = (q[0] + q[1] * r) + (q[2] + q[3] * r) * r2
+    high = (q[4] + q[5] * r) + (q[6] + q[7] * r) * r2
+    mantissa = 1.0 + (r + r2 * (low + high * (r2 * r2)))
     return mantissa * ((shifted.view(np.int64) + 1023) << 52).view(np.float64)
 
 

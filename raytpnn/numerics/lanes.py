@@ -31,8 +31,11 @@ def tree(lanes):
 @compiled
 def block_sum(x, lanes):
     """Sum of x over one block of rows."""
-    lanes[:] = 0.0
-    for start in range(0, len(x), LANES):
+    first = x[:LANES]
+    for i in range(len(first)):
+        lanes[i] = first[i]
+    lanes[len(first) :] = 0.0
+    for start in range(LANES, len(x), LANES):
         part = x[start : start + LANES]
         for i in range(len(part)):
             lanes[i] += part[i]
@@ -42,8 +45,11 @@ def block_sum(x, lanes):
 @compiled
 def block_dot(a, b, lanes):
     """Sum of a * b over one block; b may be float32."""
-    lanes[:] = 0.0
-    for start in range(0, len(a), LANES):
+    first = a[:LANES]
+    for i in range(len(first)):
+        lanes[i] = first[i] * b[i]
+    lanes[len(first) :] = 0.0
+    for start in range(LANES, len(a), LANES):
         left = a[start : start + LANES]
         right = b[start : start + LANES]
         for i in range(len(left)):
@@ -54,16 +60,21 @@ def block_dot(a, b, lanes):
 @compiled
 def block_moments(score, curvature, x, lanes):
     """Sums of score * x and of (curvature * x) * x over one block, with x in float32."""
-    first = lanes[0]
-    second = lanes[1]
-    first[:] = 0.0
-    second[:] = 0.0
-    for start in range(0, len(x), LANES):
+    dot = lanes[0]
+    norm = lanes[1]
+    size = min(LANES, len(x))
+    for i in range(size):
+        value = float(x[i])
+        dot[i] = score[i] * value
+        norm[i] = (curvature[i] * value) * value
+    dot[size:] = 0.0
+    norm[size:] = 0.0
+    for start in range(LANES, len(x), LANES):
         s = score[start : start + LANES]
         c = curvature[start : start + LANES]
         part = x[start : start + LANES]
         for i in range(len(part)):
             value = float(part[i])
-            first[i] += s[i] * value
-            second[i] += (c[i] * value) * value
-    return tree(first), tree(second)
+            dot[i] += s[i] * value
+            norm[i] += (c[i] * value) * value
+    return tree(dot), tree(norm)

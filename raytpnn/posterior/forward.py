@@ -6,9 +6,16 @@ import numpy as np
 
 from raytpnn.numerics.elementary import exp
 from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.jit import fast, inner
+from raytpnn.posterior.jit import fast, fast_internal
 from raytpnn.posterior.packs import Packs
-from raytpnn.posterior.vectors import LANES, add_at, add_product_at, set_product_at
+from raytpnn.posterior.vectors import (
+    LANES,
+    add_at,
+    add_product_at,
+    add_product_of_three_at,
+    aligned_empty,
+    set_product_at,
+)
 
 __all__ = ["Evaluator"]
 
@@ -16,7 +23,7 @@ __all__ = ["Evaluator"]
 BLOCK = 1024
 
 
-@inner
+@fast_internal
 def add_factor(value, weight, b, gamma, scale, sigmoid, lane, table):
     """Add scale * (1 - s/c) of one factor to a lane of a table over bins."""
     steepness = 1.0 / gamma
@@ -48,7 +55,7 @@ def fill_tables(terms, term_start, factor_start, term, lane, table, first, last,
                 add_factor(value, weight, terms.b[v], terms.gamma[v], scale, sigmoid, lane[i], target)
 
 
-@inner
+@fast_internal
 def add_pack(row, table, codes, start, stop, buffer, product, out):
     """Add the products of a pack's factors to the lane sums of rows start ... stop - 1."""
     order = len(row)
@@ -56,24 +63,42 @@ def add_pack(row, table, codes, start, stop, buffer, product, out):
     if order == 1:
         for i in range(start, stop):
             add_at(out, i * LANES, buffer, table_a + codes_a[i] * LANES)
-        return
-    codes_b, table_b = codes[row[1]], table[1]
-    if order == 2:
+    elif order == 2:
+        codes_b, table_b = codes[row[1]], table[1]
         for i in range(start, stop):
-            a = table_a + codes_a[i] * LANES
-            add_product_at(out, i * LANES, buffer, a, buffer, table_b + codes_b[i] * LANES)
-        return
+            a, b = table_a + codes_a[i] * LANES, table_b + codes_b[i] * LANES
+            add_product_at(out, i * LANES, buffer, a, buffer, b)
+    elif order == 3:
+        codes_b, table_b = codes[row[1]], table[1]
+        codes_c, table_c = codes[row[2]], table[2]
+        for i in range(start, stop):
+            a, b = table_a + codes_a[i] * LANES, table_b + codes_b[i] * LANES
+            add_product_of_three_at(
+                out, i * LANES, buffer, a, buffer, b, buffer, table_c + codes_c[i] * LANES
+            )
+    else:
+        add_long_pack(row, table, codes, start, stop, buffer, product, out)
+
+
+@fast_internal
+def add_long_pack(row, table, codes, start, stop, buffer, product, out):
+    """Do as `add_pack` for four and more factors: all but the last two by a block of products."""
+    order = len(row)
+    codes_a, table_a = codes[row[0]], table[0]
+    codes_b, table_b = codes[row[1]], table[1]
     for i in range(start, stop):
-        a = table_a + codes_a[i] * LANES
-        set_product_at(product, (i - start) * LANES, buffer, a, buffer, table_b + codes_b[i] * LANES)
-    for d in range(2, order):
-        codes_d, table_d = codes[row[d]], table[d]
+        a, b = table_a + codes_a[i] * LANES, table_b + codes_b[i] * LANES
+        set_product_at(product, (i - start) * LANES, buffer, a, buffer, b)
+    for d in range(2, order - 2):
+        codes_a, table_a = codes[row[d]], table[d]
         for i in range(start, stop):
             p = (i - start) * LANES
-            if d < order - 1:
-                set_product_at(product, p, product, p, buffer, table_d + codes_d[i] * LANES)
-            else:
-                add_product_at(out, i * LANES, product, p, buffer, table_d + codes_d[i] * LANES)
+            set_product_at(product, p, product, p, buffer, table_a + codes_a[i] * LANES)
+    codes_a, table_a = codes[row[order - 2]], table[order - 2]
+    codes_b, table_b = codes[row[order - 1]], table[order - 1]
+    for i in range(start, stop):
+        a, b = table_a + codes_a[i] * LANES, table_b + codes_b[i] * LANES
+        add_product_of_three_at(out, i * LANES, product, (i - start) * LANES, buffer, a, buffer, b)
 
 
 @fast
@@ -119,7 +144,7 @@ class Evaluator:
     codes : (k, n) uint8 or uint16
         Dense codes (see `Ensemble.dense`) of the features in use.
     dtype : float32 or float64
-        Of tables and sums.
+        Of the sums; factors and their products are float32.
     """
 
     def __init__(self, ensemble: Ensemble, packs: Packs, codes: np.ndarray, dtype: type = np.float32):
@@ -127,9 +152,9 @@ class Evaluator:
         self.packs = packs
         self.codes = codes
         self.sigmoid = np.empty(int(ensemble.terms.n_bins.max(initial=0)))
-        self.buffer: np.ndarray = np.empty(packs.buffer_size, dtype)
-        self.product: np.ndarray = np.empty(BLOCK * LANES, dtype)
-        self.sums: np.ndarray = np.empty(codes.shape[1] * LANES, dtype)
+        self.buffer = aligned_empty(packs.buffer_size, np.float32)
+        self.product = aligned_empty(BLOCK * LANES, np.float32)
+        self.sums = aligned_empty(codes.shape[1] * LANES, dtype)
 
     def fill(self, first: int, last: int) -> None:
         """Build the tables of packs first ... last - 1, which lie in one slice."""

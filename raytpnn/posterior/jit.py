@@ -6,10 +6,10 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["fast", "inner"]
+__all__ = ["fast", "fast_internal"]
 
 # No decision of the sampler depends on these results, so that fastmath is allowed here (and only here).
 fast = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 # Called from compiled code only: no wrapper for Python, which takes as long to compile as the function.
 WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inner = njit(cache=True, nogil=True, fastmath=True, error_model="numpy", **WITHOUT_WRAPPER)
+fast_internal = njit(cache=True, nogil=True, fastmath=True, error_model="numpy", **WITHOUT_WRAPPER)

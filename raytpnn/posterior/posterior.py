@@ -297,8 +297,8 @@ class Posterior:
             return known[1].astype(np.float64)
         try:
             numbers = values.astype(np.float64)
-        except (TypeError, ValueError) as problem:
-            raise ValueError(f"y must hold numbers: {problem}") from None
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers: {error}") from None
         bad = np.flatnonzero(~np.isfinite(numbers))
         if len(bad):
             raise ValueError(f"y is {numbers[bad[0]]} in row {bad[0]}; it must be finite")

@@ -128,7 +128,8 @@ class Predictor:
         Returns
         -------
         (n, n_columns) float64
-            All arithmetic is in float64.
+            Sums are in float64 over factors in float32, which are the same whatever the columns: columns
+            of any two calls add up to the same total.
         """
         ensemble = self.ensemble
         dense = ensemble.dense(codes)
