@@ -56,24 +56,39 @@ def xgboost_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np.
     rows = np.arange(n)
     if n > MOST_ROWS:
         rows = np.sort(np.random.default_rng(SEED).choice(n, MOST_ROWS, replace=False))
-    cells = np.ascontiguousarray(bins.codes[features][:, rows].T if len(rows) < n else bins.codes[features].T)
-    # Gains are in units of the noise, and comparable with the threshold, if the response has variance one.
-    target = (y - y.mean()) / y.std() if family.has_nuisance else y
     data = xgboost.QuantileDMatrix(
-        cells,
-        label=target[rows],
+        np.ascontiguousarray(bins.codes[np.ix_(features, rows)].T),
         weight=sample_weight[rows],
         missing=float(bins.missing_code),
         max_bin=MAX_BIN,
         nthread=1,
     )
-    # A split on noise gains chi-square(1), the best of p such splits about 2 log(p).
-    noise = 2.0 * float(np.log(max(p, 2)))
+    # A split on noise gains chi-square(1), the best of m such splits about 2 log(m); the cuts of a feature,
+    # being alike, count as about ten.
+    noise = 2.0 * float(np.log(10.0 * p))
+    target = y[rows]
+    if family.has_nuisance:
+        # Gains are chi-square only in units of the noise: its size is what a first fit leaves over.
+        target = (target - target.mean()) / target.std()
+        data.set_label(target)
+        left = target - boost(xgboost, data, family, noise).predict(data)
+        target = target / max(float(left.std()), 1e-6)
+    data.set_label(target)
+    nodes = boost(xgboost, data, family, noise).trees_to_dataframe()
+    splits = nodes[nodes["Feature"] != "Leaf"]
+    place = features[splits["Feature"].str[1:].astype(int).to_numpy()]
+    excess = np.maximum(splits["Gain"].to_numpy() - 0.75 * noise, 0.0)
+    # Gains are squares: in proportion to them, two strong features would leave nothing to the others.
+    return np.sqrt(np.bincount(place, weights=excess, minlength=p))
+
+
+def boost(xgboost: Any, data: Any, family: Family, noise: float) -> Any:
+    """Fit the trees; `noise` is the gain of the best split on noise."""
     settings = {
         "objective": OBJECTIVES[family.name],
         "max_depth": 6,
         "eta": 0.1,
-        # Half of that: weak splits may stand above strong ones, as in an exclusive or.
+        # Half the noise: weak splits may stand above strong ones, as in an exclusive or.
         "gamma": 0.5 * noise,
         "tree_method": "hist",
         "max_bin": MAX_BIN,
@@ -81,13 +96,7 @@ def xgboost_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np.
         "seed": SEED,
         "verbosity": 0,
     }
-    model = xgboost.train(settings, data, ROUNDS)
-    nodes = model.trees_to_dataframe()
-    splits = nodes[nodes["Feature"] != "Leaf"]
-    place = features[splits["Feature"].str[1:].astype(int).to_numpy()]
-    excess = np.maximum(splits["Gain"].to_numpy() - 0.75 * noise, 0.0)
-    # Gains are squares: in proportion to them, two strong features would leave nothing to the others.
-    return np.sqrt(np.bincount(place, weights=excess, minlength=p))
+    return xgboost.train(settings, data, ROUNDS)
 
 
 def import_xgboost() -> Any:

@@ -110,17 +110,21 @@ def open_text(path: Path, separator: str) -> Table:
             f"the first column of {str(path)!r} has no name: taken as row names, left out", stacklevel=4
         )
     names = unique_names(labels[1:] if unnamed else labels)
-    return FileTable(names, partial(read_text, path, separator, int(unnamed)))
+    return FileTable(names, partial(read_text, path, separator, len(labels), int(unnamed)))
 
 
-def read_text(path: Path, separator: str, skipped: int, columns: Sequence[int]) -> Table:
-    """Parse some columns of a text file."""
+def read_text(path: Path, separator: str, width: int, skipped: int, columns: Sequence[int]) -> Table:
+    """Parse some columns of a text file with `width` columns in all, the first of which may be left out."""
     import pandas as pd
 
     positions = [int(i) + skipped for i in columns]
+    # With a choice of columns pandas would not notice lines that are too long.
+    chosen = sorted(positions) if len(positions) < width else None
     try:
-        frame = pd.read_csv(path, sep=separator, usecols=sorted(positions), index_col=False, low_memory=False)
-    except (pd.errors.ParserError, UnicodeDecodeError) as problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(path, sep=separator, usecols=chosen, index_col=False, low_memory=False)
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as problem:
         raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
     order = np.argsort(np.argsort(positions))
     return FrameTable(frame if np.array_equal(order, np.arange(len(order))) else frame.iloc[:, order])

@@ -255,6 +255,8 @@ class Fitting:
 
     def refuse_equal_names(self) -> None:
         """Raise if two encoded features came out with one name."""
+        if not np.any(self.kind.array != NUMERIC):
+            return  # Names of columns differ.
         seen: dict[str, int] = {}
         for feature, name in enumerate(self.names):
             if name in seen:

@@ -14,7 +14,7 @@ from raytpnn.numerics.lanes import BLOCK, LANES
 # Room in a state. Fixed, so that another K_max or max_order compiles nothing.
 MOST_TERMS = 1024
 MOST_VARIABLES = 16
-# Room for functions compiled apart, see `units.py`.
+# Functions compiled apart, see `units.py`; room for some more.
 MOST_UNITS = 32
 
 # Slots of State.scalar.

@@ -8,19 +8,38 @@ address in the record `Work`, filled in by `unit_addresses` when a chain is made
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raytpnn.engine.layout import MOST_UNITS, WORK
+from raytpnn.engine.layout import WORK
 from raytpnn.engine.types import WORK_T
 from raytpnn.numerics.jit import internal
 
 __all__ = ["unit", "unit_addresses"]
 
-_UNITS: list[tuple[Any, Any]] = []
+# Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
+UNIT_NAMES = (
+    "birth",
+    "build_phi",
+    "death",
+    "draw_new_set",
+    "draw_nuisance",
+    "draw_scales",
+    "evaluate",
+    "joint_beta",
+    "log_likelihood_change",
+    "log_ratio_of_move",
+    "prior_factor",
+    "propose_set",
+    "term_tables",
+    "try_restructure",
+    "update_intercept",
+)
+_UNITS: dict[str, tuple[Any, Any]] = {}
 
 
 def unit(signature: Any) -> Any:
@@ -28,10 +47,8 @@ def unit(signature: Any) -> Any:
 
     def decorate(function: Any) -> Any:
         dispatcher = internal(function)
-        slot = len(_UNITS)
-        if slot >= MOST_UNITS:
-            raise RuntimeError(f"more than {MOST_UNITS} units: raise MOST_UNITS")
-        _UNITS.append((dispatcher, signature))
+        slot = UNIT_NAMES.index(function.__name__)
+        _UNITS[function.__name__] = (dispatcher, signature)
         # Numba keeps the value of a record as a pointer to it.
         place = signature.args.index(WORK_T)
         offset = (WORK.fields or {})["units"][1] + 8 * slot
@@ -63,14 +80,15 @@ def unit(signature: Any) -> Any:
 
 def unit_addresses() -> np.ndarray:
     """Addresses of all units, compiled or taken from the cache as needed, (units,) int64."""
-    addresses = []
-    for dispatcher, signature in _UNITS:
+    import_module("raytpnn.engine.sweep")  # the sweep imports every move, and so declares every unit
+    addresses = np.zeros(len(UNIT_NAMES), np.int64)
+    for slot, name in enumerate(UNIT_NAMES):
+        dispatcher, signature = _UNITS[name]
         dispatcher.compile(signature.args)
         result = dispatcher.overloads[signature.args]
         if result.signature.return_type != signature.return_type:
             raise TypeError(
-                f"unit {dispatcher.py_func.__name__} returns {result.signature.return_type}, "
-                f"declared as {signature.return_type}"
+                f"unit {name} returns {result.signature.return_type}, declared as {signature.return_type}"
             )
-        addresses.append(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-    return np.array(addresses, np.int64)
+        addresses[slot] = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return addresses

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -11,6 +13,24 @@ __all__ = ["compiled", "internal"]
 
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+
+@cache
+def _stamp_of_sources() -> tuple[float, int]:
+    """Newest change and total size of all compiled sources."""
+    package = Path(__file__).parent.parent
+    folders = ("numerics", "model", "engine", "posterior")
+    stats = [path.stat() for folder in folders for path in (package / folder).rglob("*.py")]
+    return max(stat.st_mtime for stat in stats), sum(stat.st_size for stat in stats)
+
+
+def _cached_with_callees(dispatcher: Any) -> Any:
+    """Let the cache of a function expire when any compiled source changes.
+
+    Numba looks at the function's own file only, and would go on using copies of changed callees.
+    """
+    dispatcher._cache._cache_file._source_stamp = _stamp_of_sources()
+    return dispatcher
 
 
 def _once_a_type(dispatcher: Any) -> Any:
@@ -26,9 +46,10 @@ def _once_a_type(dispatcher: Any) -> Any:
 
 def compiled(function: Any) -> Any:
     """Compile a function that Python calls too."""
-    return _once_a_type(njit(function, **OPTIONS))
+    return _once_a_type(_cached_with_callees(njit(function, **OPTIONS)))
 
 
 def internal(function: Any) -> Any:
     """Compile a function that only compiled code calls: without a wrapper for Python that is faster."""
-    return _once_a_type(njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS))
+    made = njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
+    return _once_a_type(_cached_with_callees(made))

@@ -11,7 +11,16 @@ from raytpnn.posterior.ensemble import Ensemble
 from raytpnn.posterior.norms import Norms
 from raytpnn.posterior.prediction import Predictor
 
-__all__ = ["REST", "component_table", "contributions", "label", "shapley"]
+__all__ = [
+    "REST",
+    "by_importance",
+    "check_level",
+    "check_size",
+    "component_table",
+    "contributions",
+    "label",
+    "shapley",
+]
 
 REST = "(rest)"
 # Cells of a table of contributions beyond which it would not fit an ordinary machine: 4 GB.

@@ -74,6 +74,36 @@ class Draws:
         """List the encoded features that occur in some term, ascending."""
         return np.unique(self.feature)
 
+    def take(self, index: np.ndarray) -> Draws:
+        """Pick some draws, in the order given.
+
+        Parameters
+        ----------
+        index : (m,) int
+        """
+        terms, term_start = owned(self.term_start, index)
+        variables, variable_start = owned(self.variable_start, terms)
+        chosen = {"beta": terms, "feature": variables, "b": variables, "gamma": variables}
+        starts = {"term_start": term_start, "variable_start": variable_start}
+        return Draws(
+            **{
+                field.name: getattr(self, field.name)[chosen.get(field.name, index)]
+                for field in fields(Draws)
+                if field.name not in starts
+            },
+            **starts,
+        )
+
+    def evenly_spaced(self, most: int) -> Draws:
+        """At most `most` draws (one a chain at least), evenly spaced in every chain."""
+        chains, first, length = np.unique(self.chain, return_index=True, return_counts=True)
+        each = max(most // len(chains), 1)
+        kept = [
+            start + np.unique(np.linspace(0, size - 1, min(size, each)).round().astype(np.int64))
+            for start, size in zip(first, length, strict=True)
+        ]
+        return self.take(np.concatenate(kept))
+
     @staticmethod
     def concatenate(parts: list[Draws]) -> Draws:
         """Join draws in the order given, shifting the offsets."""
@@ -86,3 +116,11 @@ class Draws:
                 arrays = [a[:-1] + s for a, s in zip(arrays, sizes[:-1], strict=True)] + [sizes[-1:]]
             joined[field.name] = np.concatenate(arrays)
         return Draws(**joined)
+
+
+def owned(start: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of what some owners own, one owner after the other, and where each of them starts."""
+    count = start[owners + 1] - start[owners]
+    new_start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    within = np.arange(new_start[-1]) - np.repeat(new_start[:-1], count)
+    return np.repeat(start[owners], count) + within, new_start

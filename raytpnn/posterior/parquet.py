@@ -17,7 +17,7 @@ from raytpnn.posterior.draws import Draws
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "draws_from_arrow", "draws_to_arrow"]
+__all__ = ["COLUMNS", "combined", "draws_from_arrow", "draws_to_arrow", "numbers", "starts"]
 
 SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
 FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}

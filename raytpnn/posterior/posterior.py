@@ -16,10 +16,12 @@ from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.ensemble import Ensemble
 from raytpnn.posterior.mixture import mixture_log_density, mixture_quantiles
 from raytpnn.posterior.norms import Norms, component_norms, evenly_spaced
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from raytpnn.posterior.loo import Loo
 
 __all__ = ["Posterior"]
 
@@ -105,6 +107,18 @@ class Posterior:
         codes, offset = self._rows(X, offset)
         return self.predictor.latent_mean(codes) + offset
 
+    def predictive_sd(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Give the standard deviation of the predictive distribution of a new response, (n,).
+
+        By the law of total variance: the mean over draws of the response's variance, and the variance over
+        draws of its mean.
+        """
+        parts = []
+        for _, f in self.latent_blocks(X, offset):
+            noise = self.family.variance(f) * self.draws.nuisance[:, None]
+            parts.append(np.sqrt(noise.mean(axis=0) + self.family.mean(f).var(axis=0)))
+        return np.concatenate(parts)
+
     def quantile(self, X: Any, q: float | Sequence[float], offset: Any = None) -> np.ndarray:
         """Quantiles of the predictive distribution of a new response.
 
@@ -154,6 +168,23 @@ class Posterior:
             for rows, f in self.predictor.latent_blocks(codes, offset)
         ]
         return np.concatenate(parts)
+
+    def predict_table(
+        self,
+        source: Any,
+        target: str | os.PathLike[str],
+        level: float | None = 0.9,
+        keep: Sequence[str] = (),
+        offset: str | None = None,
+        batch_rows: int = 65_536,
+    ) -> int:
+        """Predict Parquet files larger than memory, and write mean and interval to another.
+
+        See `raytpnn.posterior.predict_table.predict_table`.
+        """
+        from raytpnn.posterior.predict_table import predict_table
+
+        return predict_table(self, source, target, level, keep, offset, batch_rows)
 
     def latent_blocks(self, X: Any, offset: Any = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Pairs of rows and the f of every draw there, (draws, rows), of at most 64 MB."""
@@ -210,15 +241,29 @@ class Posterior:
         codes, _ = self._rows(X, None)
         return contributions(self.predictor, self.norms, codes, self.bins.names, top)
 
-    def shapley(self, X: Any, used_only: bool = False) -> pd.DataFrame:
+    def shapley(self, X: Any, used_only: bool = False, level: float | None = None) -> pd.DataFrame:
         """Exact Shapley values of f, a column an encoded feature: the posterior means.
 
-        With `used_only`, features that no draw uses, whose value is 0, are left out.
+        With `used_only`, features that no draw uses, whose value is 0, are left out. With `level`, every
+        feature has three columns, (feature, "mean"), (feature, "low") and (feature, "high"): the mean and the
+        ends of the credible interval with equal tails.
         """
         from raytpnn.posterior.components import shapley
+        from raytpnn.posterior.shapley_intervals import shapley_intervals
 
         codes, _ = self._rows(X, None)
-        return shapley(self.predictor, codes, self.bins.names, used_only)
+        if level is None:
+            return shapley(self.predictor, codes, self.bins.names, used_only)
+        return shapley_intervals(self.predictor, codes, self.bins.names, level, used_only)
+
+    def interactions(self, level: float = 0.95) -> pd.DataFrame:
+        """Pairs of features by the strength of the components that hold both.
+
+        See `raytpnn.posterior.interactions.interaction_table`.
+        """
+        from raytpnn.posterior.interactions import interaction_table
+
+        return interaction_table(self.ensemble, self.norms, self.bins.names, level)
 
     # The draws themselves
 
@@ -253,6 +298,49 @@ class Posterior:
 
         return term_table(self.draws, self.bins.names)
 
+    def thin(self, most: int) -> Posterior:
+        """Posterior of at most `most` draws (one a chain at least), evenly spaced in every chain."""
+        if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+            raise ValueError(f"most must be a number of draws, 1 or more, not {most!r}")
+        return Posterior(
+            self.draws.evenly_spaced(int(most)),
+            self.encoder,
+            self.bins,
+            self.family,
+            self.y,
+            self.weight,
+            self.offset,
+            self.classes,
+            self.config,
+        )
+
+    def predictive_check(self, draws: int = 1000, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+        """Compare the training response with responses simulated from the posterior.
+
+        See `raytpnn.posterior.predictive_check.predictive_check`.
+        """
+        from raytpnn.posterior.predictive_check import predictive_check
+
+        return predictive_check(self, draws, level, seed)
+
+    def loo(self, max_rows: int | None = None) -> Loo:
+        """Leave-one-out predictive density by Pareto-smoothed importance sampling.
+
+        See `raytpnn.posterior.loo.psis_loo`.
+        """
+        from raytpnn.posterior.loo import psis_loo
+
+        return psis_loo(self, max_rows)
+
+    def to_arviz(self, probe_rows: int = 64, max_rows: int = 2000, seed: int = 0) -> Any:
+        """Draws for ArviZ: a DataTree (ArviZ 1 and later) or InferenceData (before).
+
+        See `raytpnn.posterior.arviz_groups.to_arviz`.
+        """
+        from raytpnn.posterior.arviz_groups import to_arviz
+
+        return to_arviz(self, probe_rows, max_rows, seed)
+
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write everything to a folder; `raytpnn.load` reads it. See `raytpnn.posterior.storage`."""
         from raytpnn.posterior.storage import save
@@ -276,6 +364,21 @@ class Posterior:
         """Norms of the components over the training rows."""
         return component_norms(self.predictor, np.array(self.bins.codes[self.ensemble.used]))
 
+    def training_blocks(self, rows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Pairs of training rows and the f of every draw there, (draws, rows), of at most 64 MB.
+
+        Parameters
+        ----------
+        rows : (m,) int, optional
+            Training rows wanted; all by default.
+        """
+        wanted = np.arange(self.bins.n_rows) if rows is None else rows
+        size = max(LATENT_ENTRIES // self.draws.n_draws, 1)
+        for block in row_blocks(len(wanted), size):
+            chosen = wanted[block]
+            codes = np.array(self.bins.codes[self.ensemble.used[:, None], chosen])
+            yield chosen, self.predictor.latent(codes, self.offset[chosen])
+
     def encode_response(self, y: Any) -> np.ndarray:
         """Responses as the model sees them, (n,) float64: 0 and 1 for class labels.
 
@@ -284,28 +387,9 @@ class Posterior:
         ValueError
             Naming the first value that is not a known class, not a finite number, or not of the family.
         """
-        values = np.asarray(y)
-        if values.ndim != 1:
-            raise ValueError(f"y must have one dimension, not shape {values.shape}")
-        if self.classes is not None:
-            known = [values == label for label in self.classes]
-            unknown = np.flatnonzero(~(known[0] | known[1]))
-            if len(unknown):
-                labels = " and ".join(repr(label) for label in self.classes)
-                bad_label = values.tolist()[unknown[0]]
-                raise ValueError(f"y is {bad_label!r} in row {unknown[0]}; the classes are {labels}")
-            return known[1].astype(np.float64)
-        try:
-            numbers = values.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must hold numbers: {error}") from None
-        bad = np.flatnonzero(~np.isfinite(numbers))
-        if len(bad):
-            raise ValueError(f"y is {numbers[bad[0]]} in row {bad[0]}; it must be finite")
-        problem = self.family.problem(numbers)
-        if problem is not None:
-            raise ValueError(f"y does not suit the {self.family.name} family: {problem}")
-        return numbers
+        from raytpnn.posterior.observed import encode_response
+
+        return encode_response(y, self.family, self.classes)
 
     def _rows(self, X: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
         """Codes of the features in use, (k, n), and the offset, (n,)."""

@@ -1,10 +1,11 @@
-"""A posterior on disk, readable with JSON, NumPy and Arrow alone.
+"""A posterior on disk, readable with JSON and Arrow alone; `FORMAT.md` beside this file is the description.
 
 RUN/manifest.json                   what was fitted and how; the SHA-256 of every other file
 RUN/encoder/                        see `raytpnn.data.encoder_io`
+RUN/data/features.parquet           a row an encoded feature: its name and which marginal it has
+RUN/data/marginals.parquet          a row a marginal: values and weights of its bins
+RUN/data/rows.parquet               a row a training row: y, sample_weight, offset
 RUN/data/codes.npy                  (p, n) training bins; the largest code of the dtype means missing
-RUN/data/{marginal,first,value,weight}.npy   the training marginals, see `raytpnn.data.bins`
-RUN/data/{y,sample_weight,offset}.npy        (n,) float64, y on the user's scale (0 and 1 for two classes)
 RUN/draws/chain=C/block=B.parquet   see `raytpnn.posterior.parquet`
 """
 
@@ -24,6 +25,7 @@ import numpy as np
 
 from raytpnn.data.bins import Bins
 from raytpnn.posterior.draws import Draws
+from raytpnn.posterior.parquet import combined, numbers, starts
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
@@ -33,7 +35,6 @@ __all__ = ["FORMAT", "VERSION", "RunError", "load", "save"]
 FORMAT = "raytpnn run"
 VERSION = 1
 MANIFEST = "manifest.json"
-MARGINALS = ("marginal", "first", "value", "weight")
 
 
 class RunError(ValueError):
@@ -89,19 +90,15 @@ def load(folder: str | os.PathLike[str]) -> Posterior:
     source = Path(folder)
     manifest = read_manifest(source)
     verify(source, manifest["files"])
-    data = source / "data"
+    bins, rows = read_data(source / "data")
     return Posterior(
         draws=read_draws(source, manifest["files"]),
         encoder=Encoder.load(source / "encoder"),
-        bins=Bins(
-            codes=np.load(data / "codes.npy", mmap_mode="r"),
-            names=tuple(manifest["feature_names"]),
-            **{name: np.load(data / f"{name}.npy") for name in MARGINALS},
-        ),
+        bins=bins,
         family=get_family(manifest["family"]),
-        y=np.load(data / "y.npy"),
-        weight=np.load(data / "sample_weight.npy"),
-        offset=np.load(data / "offset.npy"),
+        y=rows["y"],
+        weight=rows["sample_weight"],
+        offset=rows["offset"],
         classes=None if manifest["classes"] is None else tuple(manifest["classes"]),
         config=manifest["config"],
     )
@@ -147,13 +144,41 @@ def package_versions() -> dict[str, str]:
 
 def write_data(posterior: Posterior, folder: Path) -> None:
     """Training bins, response, weights and offset."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     folder.mkdir(parents=True)
-    np.save(folder / "codes.npy", posterior.bins.codes)
-    for name in MARGINALS:
-        np.save(folder / f"{name}.npy", getattr(posterior.bins, name))
-    np.save(folder / "y.npy", posterior.y)
-    np.save(folder / "sample_weight.npy", posterior.weight)
-    np.save(folder / "offset.npy", posterior.offset)
+    bins = posterior.bins
+    np.save(folder / "codes.npy", bins.codes)
+    tables = {
+        "features": {"name": pa.array(bins.names, pa.string()), "marginal": bins.marginal.astype(np.int32)},
+        "marginals": {
+            "value": pa.LargeListArray.from_arrays(bins.first, bins.value),
+            "weight": pa.LargeListArray.from_arrays(bins.first, bins.weight),
+        },
+        "rows": {"y": posterior.y, "sample_weight": posterior.weight, "offset": posterior.offset},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
+
+
+def read_data(folder: Path) -> tuple[Bins, dict[str, np.ndarray]]:
+    """Training bins, and the columns of `rows.parquet`."""
+    import pyarrow.parquet as pq
+
+    features, marginals, rows = (
+        pq.ParquetFile(folder / f"{name}.parquet").read() for name in ("features", "marginals", "rows")
+    )
+    value, weight = (combined(marginals, name) for name in ("value", "weight"))
+    bins = Bins(
+        codes=np.load(folder / "codes.npy", mmap_mode="r"),
+        names=tuple(features["name"].to_pylist()),
+        marginal=np.array(features["marginal"].to_numpy(), np.int32),
+        first=starts(value),
+        value=numbers(value.flatten(), np.float64),
+        weight=numbers(weight.flatten(), np.float64),
+    )
+    return bins, {name: np.array(rows[name].to_numpy(), np.float64) for name in rows.column_names}
 
 
 def write_draws(draws: Draws, folder: Path) -> None:

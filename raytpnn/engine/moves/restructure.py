@@ -40,13 +40,16 @@ def log_pick(problem, features, d, feature):
 
 @internal
 def log_adding_ratio(problem, settings, small, d, feature):
-    """Set part of the ratio for d -> d + 1 variables by adding `feature` to the set `small`.
-
-    Deleting is its negative: the reverse draws the feature off the smaller set, in both directions.
-    """
+    """Set part of the ratio for d -> d + 1 variables by adding `feature` to the set `small`."""
     forward = log(settings.q_add) + log_pick(problem, small, d, feature)
     backward = log(settings.q_delete / (d + 1.0))
     return settings.log_set_prior[d + 1] - settings.log_set_prior[d] + backward - forward
+
+
+@internal
+def log_deleting_ratio(problem, settings, small, d, feature):
+    """Set part of the ratio for d + 1 -> d variables: the reverse draws `feature` off the smaller set."""
+    return -log_adding_ratio(problem, settings, small, d, feature)
 
 
 @unit(types.Tuple((INTEGER, INTEGER, INTEGER, DOUBLE))(*CHAIN, INTEGER))
@@ -70,7 +73,7 @@ def propose_set(problem, settings, state, work, k):
     if move == DELETING:
         if kept == 0:
             return move, 0, 0, 0.0
-        return move, kept, 0, -log_adding_ratio(problem, settings, trial, kept, features[place])
+        return move, kept, 0, log_deleting_ratio(problem, settings, trial, kept, features[place])
     if kept >= settings.max_order or d >= problem.p:
         return move, 0, 0, 0.0
     j = draw_off_set(problem, work, features, d, pick)

@@ -1,0 +1,364 @@
+"""The model as scikit-learn estimators: a regressor and a two-class classifier."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import assert_all_finite, check_array, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raytpnn.sampling import sample
+
+if TYPE_CHECKING:
+    import os
+
+    from raytpnn.engine.settings import Moves
+    from raytpnn.model.prior import Prior
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["BayesianTPNNClassifier", "BayesianTPNNRegressor"]
+
+# Options of `raytpnn.sample` that the estimators hand on under the same name.
+OPTIONS = (
+    "chains",
+    "warmup",
+    "draws",
+    "thin",
+    "prior",
+    "moves",
+    "feature_weights",
+    "max_bins",
+    "backend",
+    "executor",
+    "out",
+    "progress",
+    "time_limit",
+    "missing_indicators",
+)
+REGRESSION_FAMILIES = ("gaussian", "poisson")
+
+
+class BayesianTPNN(BaseEstimator):
+    """What the regressor and the classifier share.
+
+    Parameters
+    ----------
+    chains, warmup, draws, thin : int
+    prior : Prior, optional
+    moves : Moves, optional
+    feature_weights : None, (p,) array, "xgboost" or "marginal"
+    max_bins : int
+    backend, executor : str
+    out : path, optional
+    progress : bool
+    time_limit : float, optional
+    missing_indicators : bool
+        All as in `raytpnn.sample`.
+    random_state : int, RandomState instance or None
+        An int is the seed of the sampler: the same seed gives the same draws. Otherwise a seed is drawn.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws, with everything that can be asked of them.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : (n_features_in_,) array of str
+        Their names, if X was a table with text names.
+    """
+
+    posterior_: Posterior
+
+    def __init__(
+        self,
+        *,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        thin: int = 1,
+        prior: Prior | None = None,
+        moves: Moves | None = None,
+        feature_weights: Any = None,
+        max_bins: int = 255,
+        backend: str = "auto",
+        executor: str = "auto",
+        out: str | os.PathLike[str] | None = None,
+        progress: bool = False,
+        time_limit: float | None = None,
+        missing_indicators: bool = False,
+        random_state: Any = None,
+    ):
+        self.chains = chains
+        self.warmup = warmup
+        self.draws = draws
+        self.thin = thin
+        self.prior = prior
+        self.moves = moves
+        self.feature_weights = feature_weights
+        self.max_bins = max_bins
+        self.backend = backend
+        self.executor = executor
+        self.out = out
+        self.progress = progress
+        self.time_limit = time_limit
+        self.missing_indicators = missing_indicators
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every input column in the importance of the components, (n_features_in_,).
+
+        The posterior mean importance of a component (see `Posterior.components`) is shared equally among its
+        features, those of one column (levels of a category, an indicator of missing cells) are added up, and
+        all is divided by the total. Columns that no draw uses have 0.
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_
+        column = posterior.encoder.column
+        importance = np.zeros(self.n_features_in_)
+        for features, norm in zip(posterior.ensemble.components, posterior.norms.mean, strict=True):
+            np.add.at(importance, column[list(features)], norm / len(features))
+        total = importance.sum()
+        return importance / total if total > 0.0 else importance
+
+    def _fit(self, X: Any, y: np.ndarray, family: str, sample_weight: Any, offset: Any) -> None:
+        """Sample the posterior from a table and a response already checked."""
+        options = {name: getattr(self, name) for name in OPTIONS}
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        if weight is not None and weight.size and not np.any(weight):
+            raise ValueError(
+                "Sample weights must contain at least one non-zero number; with weights of 0 alone, "
+                "raytpnn.sample gives the prior"
+            )
+        self.posterior_ = sample(
+            X, y, family, seed=self._seed(), sample_weight=weight, offset=offset, **options
+        )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _table(self, X: Any, reset: bool) -> Any:
+        """X as `sample` takes it, after scikit-learn's checks of shape and names.
+
+        A DataFrame keeps its dtypes: text and categories are encoded by column.
+        """
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(X, pandas.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if len(X) == 0:
+                check_array(X, dtype=None, ensure_all_finite=False)
+            return X
+        table = validate_data(
+            self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite="allow-nan"
+        )
+        # Lists with text become an array of text, numbers included: those columns are then categories.
+        return table.astype(object) if table.dtype.kind in "US" else table
+
+    def _rows(self, X: Any) -> Any:
+        """Check a table to predict."""
+        check_is_fitted(self)
+        return self._table(X, reset=False)
+
+
+class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
+    """Regression by a Bayesian tensor product neural network.
+
+    Parameters
+    ----------
+    family : {"gaussian", "poisson"}
+        Distribution of the response: a real number with noise, or a count.
+    chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
+time_limit, missing_indicators
+        As in `raytpnn.sample`.
+    random_state : int, RandomState instance or None
+        An int is the seed of the sampler.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) array of str
+        Only if X was a table with text names.
+    """
+
+    def __init__(
+        self,
+        family: str = "gaussian",
+        *,
+        chains: int = 4,
+        warmup: int = 1000,
+        draws: int = 1000,
+        thin: int = 1,
+        prior: Prior | None = None,
+        moves: Moves | None = None,
+        feature_weights: Any = None,
+        max_bins: int = 255,
+        backend: str = "auto",
+        executor: str = "auto",
+        out: str | os.PathLike[str] | None = None,
+        progress: bool = False,
+        time_limit: float | None = None,
+        missing_indicators: bool = False,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            thin=thin,
+            prior=prior,
+            moves=moves,
+            feature_weights=feature_weights,
+            max_bins=max_bins,
+            backend=backend,
+            executor=executor,
+            out=out,
+            progress=progress,
+            time_limit=time_limit,
+            missing_indicators=missing_indicators,
+            random_state=random_state,
+        )
+        self.family = family
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BayesianTPNNRegressor:
+        """Sample the posterior.
+
+        Parameters
+        ----------
+        X : (n, p) DataFrame, array or sparse matrix
+            NaN is missing; text and categories are encoded by level.
+        y : (n,)
+            Numbers; counts for family "poisson".
+        sample_weight : (n,), optional
+            Weights of the rows' log-likelihoods. They do not enter the encoding of X.
+        offset : (n,), optional
+            Known part of f; for counts, the log of the exposure.
+        """
+        if self.family not in REGRESSION_FAMILIES:
+            choices = " or ".join(map(repr, REGRESSION_FAMILIES))
+            raise ValueError(f"family must be {choices}, got {self.family!r}")
+        X, y = self._table(X, reset=True), checked_response(y, "BayesianTPNNRegressor")
+        self._fit(X, y, self.family, sample_weight, offset)
+        return self
+
+    def predict(
+        self, X: Any, return_std: bool = False, offset: Any = None
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Posterior mean of the response.
+
+        Parameters
+        ----------
+        X : (n, p) table
+        return_std : bool
+            Give also the standard deviation of the predictive distribution of a new response.
+        offset : (n,), optional
+            Added to f.
+
+        Returns
+        -------
+        mean : (n,)
+        std : (n,), only with return_std
+        """
+        rows = self._rows(X)
+        mean = self.posterior_.predict(rows, offset)
+        return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
+
+
+class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
+    """Classification into two classes by a Bayesian tensor product neural network.
+
+    Parameters
+    ----------
+    chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
+time_limit, missing_indicators
+        As in `raytpnn.sample`.
+    random_state : int, RandomState instance or None
+        An int is the seed of the sampler.
+
+    Attributes
+    ----------
+    classes_ : (2,) array
+        Labels in sorted order.
+    posterior_ : Posterior
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) array of str
+        Only if X was a table with text names.
+    """
+
+    classes_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BayesianTPNNClassifier:
+        """Sample the posterior.
+
+        Parameters
+        ----------
+        X : (n, p) DataFrame, array or sparse matrix
+            NaN is missing; text and categories are encoded by level.
+        y : (n,)
+            Labels of two classes: text, numbers or truth values.
+        sample_weight : (n,), optional
+            Weights of the rows' log-likelihoods. They do not enter the encoding of X.
+        offset : (n,), optional
+            Known part of the log odds.
+        """
+        X, y = self._table(X, reset=True), checked_labels(y, "BayesianTPNNClassifier")
+        self.classes_, number = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds 1 class only, {self.classes_[0]!r}; two classes are needed")
+        self._fit(X, number.astype(np.float64), "bernoulli", sample_weight, offset)
+        self.posterior_.classes = tuple(self.classes_.tolist())
+        return self
+
+    def predict_proba(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Posterior mean of the probability of either class, (n, 2), columns as in `classes_`."""
+        upper = self.posterior_probability(X, offset)
+        return np.column_stack([1.0 - upper, upper])
+
+    def predict(self, X: Any, offset: Any = None) -> np.ndarray:
+        """More probable class of every row, (n,)."""
+        upper = self.posterior_probability(X, offset)
+        return self.classes_[(upper > 0.5).astype(np.intp)]
+
+    def posterior_probability(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Posterior mean of the probability of the second class, (n,)."""
+        rows = self._rows(X)
+        return self.posterior_.predict(rows, offset)
+
+
+def checked_response(y: Any, estimator: str) -> np.ndarray:
+    """Response as a column; what its values may be, `sample` decides."""
+    if y is None:
+        raise ValueError(f"{estimator} requires y to be passed, but the target y is None")
+    column = column_or_1d(y, warn=True)
+    assert_all_finite(column, input_name="y")
+    return column
+
+
+def checked_labels(y: Any, estimator: str) -> np.ndarray:
+    """Labels as a column, of at most two classes."""
+    labels = checked_response(y, estimator)
+    check_classification_targets(labels)
+    kind = type_of_target(labels, input_name="y")
+    if kind != "binary":
+        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+    return labels

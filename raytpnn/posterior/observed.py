@@ -1,0 +1,51 @@
+"""Responses that a user gives to compare predictions with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from raytpnn.model.families import Family
+
+__all__ = ["encode_response"]
+
+
+def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> np.ndarray:
+    """Responses as the model sees them, (n,) float64.
+
+    Parameters
+    ----------
+    y : (n,)
+        Class labels if the model was fitted to labels, else numbers.
+    family : Family
+    classes : pair, optional
+        Labels of 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        Naming the first value that is not a known class, not a finite number, or not of the family.
+    """
+    values = np.asarray(y)
+    if values.ndim != 1:
+        raise ValueError(f"y must have one dimension, not shape {values.shape}")
+    if classes is not None:
+        known = [values == label for label in classes]
+        unknown = np.flatnonzero(~(known[0] | known[1]))
+        if len(unknown):
+            labels = " and ".join(repr(label) for label in classes)
+            bad_label = values.tolist()[unknown[0]]
+            raise ValueError(f"y is {bad_label!r} in row {unknown[0]}; the classes are {labels}")
+        return known[1].astype(np.float64)
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from None
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise ValueError(f"y is {numbers[bad[0]]} in row {bad[0]}; it must be finite")
+    problem = family.problem(numbers)
+    if problem is not None:
+        raise ValueError(f"y does not suit the {family.name} family: {problem}")
+    return numbers

@@ -1,0 +1,68 @@
+"""Shapley values with credible intervals: of every draw, not of the mean alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from raytpnn.posterior.components import check_level, check_size, shapley
+from raytpnn.posterior.packs import pack_by_draw
+from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
+
+__all__ = ["shapley_intervals"]
+
+
+def shapley_intervals(
+    predictor: Predictor, codes: np.ndarray, names: Sequence[str], level: float, used_only: bool = False
+) -> pd.DataFrame:
+    """Posterior means and credible intervals of the Shapley values.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    codes : (k, n)
+        Codes of the features in use.
+    names : sequence of str
+    level : float
+        Posterior probability of an interval, with equal tails.
+    used_only : bool
+        Leave out the features that no draw uses.
+
+    Returns
+    -------
+    (n, 3 x features) DataFrame
+        Columns (feature, "mean"), (feature, "low"), (feature, "high").
+
+    Raises
+    ------
+    ValueError
+        If the level is not one, or the table would take more than 4 GB.
+    """
+    check_level(level)
+    ensemble = predictor.ensemble
+    columns = ensemble.used.tolist() if used_only else list(range(len(names)))
+    n = codes.shape[1]
+    check_size(n, 3 * len(columns), "give fewer rows, or used_only=True")
+    mean = shapley(predictor, codes, names, used_only).to_numpy()
+    table = np.zeros((n, len(columns), 3))
+    table[:, :, 0] = mean
+    # A term's share for each of its features is the term with its coefficient divided by its order.
+    share = ensemble.terms.beta / np.maximum(np.diff(ensemble.terms.start), 1)
+    shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=share)))
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    blocks = row_blocks(n, max(LATENT_ENTRIES // ensemble.n_draws, 1))
+    for i, feature in enumerate(columns):
+        holds = np.array([feature in features for features in ensemble.components], bool)
+        if not np.any(holds):
+            continue
+        packs = pack_by_draw(ensemble, only=holds)
+        for rows in blocks:
+            values = shared.latent(codes[:, rows], np.zeros(rows.stop - rows.start), packs)
+            table[rows, i, 1:] = np.quantile(values, tails, axis=0).T
+    labels = pd.MultiIndex.from_product(
+        [[names[feature] for feature in columns], ["mean", "low", "high"]], names=["feature", None]
+    )
+    return pd.DataFrame(table.reshape(n, -1), columns=labels)

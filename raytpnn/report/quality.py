@@ -1,0 +1,119 @@
+"""How good predictions are: leave-one-out on training rows, plain on others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raytpnn.posterior import scores
+from raytpnn.posterior.mixture import is_discrete, mixture_quantiles
+from raytpnn.report.rows import Rows, thin_rows
+
+if TYPE_CHECKING:
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["Assessment", "assess", "leave_one_out_weights"]
+
+MAX_ROWS = 1000
+# Below so many draws the tail of the importance weights cannot be smoothed.
+LEAST_DRAWS = 50
+# Above this shape of its weights' tail, a row's leave-one-out estimate is not to be trusted.
+KHAT = 0.7
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Predictions beside what was seen.
+
+    Attributes
+    ----------
+    y : (n,) float64
+    mean : (n,) float64
+        Predicted mean response.
+    below, upto : (n,) float64
+        Predictive probability of less than y, and of y or less; equal for a continuous response.
+    log_density : (n,) float64
+    how : str
+        "new" (rows not used for fitting), "loo" (training rows, each predicted from the others by importance
+        weights) or "fit" (training rows as they were fitted: too good).
+    unreliable : float
+        Share of rows whose importance weights are not to be trusted; 0 unless "loo".
+    n_all : int
+        Rows that there are; len(y) of them, evenly spaced, are assessed.
+    width : float
+        Mean width of the 90% predictive interval, not leaving out any row.
+    """
+
+    y: np.ndarray
+    mean: np.ndarray
+    below: np.ndarray
+    upto: np.ndarray
+    log_density: np.ndarray
+    how: str
+    unreliable: float
+    n_all: int
+    width: float
+
+    def coverage(self, level: float) -> float:
+        """Share of y within the predictive interval with equal tails.
+
+        y is at least the lower end if P(Y <= y) reaches the lower tail, and at most the upper end if P(Y < y)
+        is short of the upper one: no interval has to be solved for.
+        """
+        tail = 0.5 * (1.0 - level)
+        return float(np.mean((self.upto >= tail) & (self.below < 1.0 - tail)))
+
+
+def assess(post: Posterior, rows: Rows) -> Assessment:
+    """Predict rows and compare with their response; of more than 1,000 rows, 1,000 evenly spaced ones.
+
+    Training rows are predicted leaving out each row's own influence, by Pareto-smoothed importance sampling;
+    weights of the fit enter the row's log-likelihood that is left out.
+    """
+    if rows.y is None:
+        raise ValueError("responses are needed to tell how good predictions are; give y with X")
+    n_all = rows.n
+    rows = thin_rows(rows, MAX_ROWS)
+    y, family, nuisance = rows.y, post.family, post.draws.nuisance
+    assert y is not None
+    f = post.predictor.latent(rows.codes, rows.offset)
+    log_density = family.log_density(y, f, nuisance[:, None])
+    weight, unreliable, how = np.full(f.shape, 1.0 / len(f)), 0.0, "fit" if rows.training else "new"
+    if rows.training and len(f) >= LEAST_DRAWS:
+        weight, khat = leave_one_out_weights(log_density * post.weight[rows.number])
+        unreliable, how = float(np.mean(khat > KHAT)), "loo"
+    upto = np.sum(weight * family.cdf(y, f, nuisance[:, None]), axis=0)
+    below = upto
+    if is_discrete(family):
+        below = np.sum(weight * family.cdf(y - 1.0, f, nuisance[:, None]), axis=0)
+    top = log_density.max(axis=0)
+    with np.errstate(divide="ignore"):
+        density = top + np.log(np.sum(weight * np.exp(log_density - top), axis=0))
+    few = slice(None, None, max(1, rows.n // 200))
+    ends = mixture_quantiles(family, np.array([0.05, 0.95]), f[:, few], nuisance)
+    mean = np.sum(weight * family.mean(f), axis=0)
+    return Assessment(y, mean, below, upto, density, how, unreliable, n_all, scores.width(ends))
+
+
+def leave_one_out_weights(loglik: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leave-one-out weights of draws, (D, n), each column adding up to 1, and their Pareto shapes, (n,).
+
+    Parameters
+    ----------
+    loglik : (D, n)
+        Log-likelihood of each row in each draw.
+    """
+    from arviz_stats.base import array_stats
+
+    varies = np.ptp(loglik, axis=0) > 1e-12
+    weight = np.full(loglik.shape, 1.0 / len(loglik))
+    khat = np.zeros(loglik.shape[1])
+    if np.any(varies):
+        # It takes log-likelihoods, and weighs by their inverse.
+        log_weight, shape = array_stats.psislw(loglik[:, varies].T, axis=-1)
+        ratio = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True)).T
+        weight[:, varies] = ratio / ratio.sum(axis=0)
+        khat[varies] = shape
+    return weight, khat

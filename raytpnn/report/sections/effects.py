@@ -1,0 +1,130 @@
+"""How each effect looks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from raytpnn.data.encoder import LEVEL
+from raytpnn.report import html
+from raytpnn.report.effects import plot_effect
+from raytpnn.report.heatmaps import plot_interaction
+from raytpnn.report.names import TIMES, latent_unit, shorten
+from raytpnn.report.pictures import picture
+from raytpnn.report.slices import plot_slices
+
+if TYPE_CHECKING:
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["effects_section", "leading_effects"]
+
+# Pictures of each order at most, and the inclusion below which an effect is not drawn.
+MOST = {1: 10, 2: 6, 3: 2}
+LEAST_INCLUSION = 0.05
+
+
+def effects_section(post: Posterior) -> str:
+    """Pictures of the leading effects, by order."""
+    chosen, left = leading_effects(post)
+    if not any(chosen.values()):
+        return html.section(
+            "effects", "How each effect looks", [html.paragraph("There is no effect to draw.")]
+        )
+    parts = [
+        html.paragraph(
+            f"Effects are in {latent_unit(post)} and average to zero over the training data. Lines and bars "
+            "are posterior means. The dark band or thick whisker is pointwise: at each value alone the "
+            "effect lies within it with probability 95%. The light band or thin whisker is simultaneous: "
+            "with probability 95% the effect lies within it at all values at once; judge shapes by this "
+            "one. Small marks at the bottom show where training rows are; far from them the prior speaks."
+        )
+    ]
+    if chosen[1]:
+        parts += [
+            html.heading("Single features"),
+            html.figures([main_effect(post, name) for name in chosen[1]]),
+        ]
+    if chosen[2]:
+        parts += [
+            html.heading("Pairs of features"),
+            html.paragraph(
+                "What two features do together beyond their single effects. Red raises f, blue lowers it."
+            ),
+            html.figures([pair(post, names) for names in chosen[2]]),
+        ]
+    if chosen[3]:
+        parts += [
+            html.heading("Three features"),
+            html.paragraph(
+                "Maps of two features, at some values of the third; colours mean the same in all maps."
+            ),
+            html.figures([triple(post, names) for names in chosen[3]]),
+        ]
+    if left:
+        parts.append(
+            html.note(
+                f"{left:,} further effect{'s are' if left > 1 else ' is'} not drawn: weaker, of more than "
+                "three features, or held by fewer than 5% of the draws. post.components() lists all."
+            )
+        )
+    return html.section("effects", "How each effect looks", parts)
+
+
+def leading_effects(post: Posterior) -> tuple[dict[int, list], int]:
+    """Effects to draw by order, and how many components are left out.
+
+    Order 1 holds names, of which those of one column of text become its name; the others hold tuples.
+    """
+    table = post.components()
+    chosen: dict[int, list] = {1: [], 2: [], 3: []}
+    left = 0
+    for row in table.itertuples():
+        order = len(row.component)
+        if order not in chosen or row.inclusion < LEAST_INCLUSION:
+            left += 1
+            continue
+        effect = single(post, row.component[0]) if order == 1 else row.component
+        if effect in chosen[order]:
+            continue
+        if len(chosen[order]) < MOST[order]:
+            chosen[order].append(effect)
+        else:
+            left += 1
+    return chosen, left
+
+
+def single(post: Posterior, name: str) -> str:
+    """Name of the column of a level, unless an encoded feature is called so; else the name itself."""
+    feature = post.encoder.index(name)
+    source = post.encoder.source(feature)
+    return source if post.encoder.kind[feature] == LEVEL and source not in post.encoder.names else name
+
+
+def main_effect(post: Posterior, name: str) -> tuple[str, str, str]:
+    """Picture of one feature or column."""
+    address = picture(lambda f: plot_effect(post, name, f.subplots()), 2.9)
+    return (
+        address,
+        f"Main effect of {shorten(name, 80)} with 95% bands",
+        f"Main effect of {shorten(name, 120)}.",
+    )
+
+
+def pair(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
+    """Picture of two features."""
+    label = TIMES.join(shorten(name, 60) for name in names)
+    address = picture(lambda f: plot_interaction(post, names, f.subplots()), 3.3)
+    caption = f"{label}. Posterior mean; dots where the 95% simultaneous band excludes 0."
+    return address, f"Heat map of the interaction {label}", caption
+
+
+def triple(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
+    """Picture of three features."""
+    label = TIMES.join(shorten(name, 60) for name in names)
+    fewest = min(len(post.encoder.representatives(name)) for name in names)
+    height = 0.7 + 2.1 * (2 if fewest <= 2 else 3)
+    caption = f"{label}. Posterior mean; dots where the 95% simultaneous band, over all maps, excludes 0."
+    return (
+        picture(lambda f: plot_slices(post, names, f), height),
+        f"Heat maps of the interaction {label}",
+        caption,
+    )

@@ -1,0 +1,108 @@
+"""What was fitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raytpnn.report import html
+from raytpnn.report.names import number, percent, shorten
+
+if TYPE_CHECKING:
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["fit_section", "one_line"]
+
+FAMILIES = {
+    "gaussian": "Numbers with normal noise of one variance (gaussian). Effects add up to the mean response.",
+    "bernoulli": "Two classes (bernoulli). Effects add up to log odds: +0.7 about doubles the odds.",
+    "poisson": "Counts (poisson). Effects add up to the log of the expected count: +0.7 about doubles it.",
+}
+PRIOR_NAMES = {
+    "K_max": "most terms (K_max)",
+    "max_order": "most features in a term (max_order)",
+    "C0": "price of a term (C0)",
+}
+
+
+def one_line(post: Posterior) -> str:
+    """Say what was fitted to what, in a sentence."""
+    chains = len(np.unique(post.draws.chain))
+    return (
+        f"A Bayesian tensor product neural network ({post.family.name}), fitted to {post.bins.n_rows:,} "
+        f"rows and {post.bins.n_features:,} encoded feature{'s' if post.bins.n_features > 1 else ''}: "
+        f"{post.draws.n_draws:,} draws of {chains} chain{'s' if chains > 1 else ''}."
+    )
+
+
+def fit_section(post: Posterior) -> str:
+    """Describe data, model and run."""
+    parts = [
+        html.paragraph(
+            "The model is a sum of effects: of single features, and of several together (interactions). "
+            "Each effect averages to zero over the training data, so that the intercept is the level and "
+            "each effect is a deviation from it. There is not one fitted model but many, the draws: where "
+            "they differ, the data leave it open."
+        ),
+        html.table(["What", "Value"], [*data_rows(post), *run_rows(post)], "Data, model and run", words=True),
+    ]
+    if post.encoder.dropped:
+        names = ", ".join(shorten(name, 40) for name in post.encoder.dropped[:10])
+        more = " and others" if len(post.encoder.dropped) > 10 else ""
+        parts.append(html.note(f"Columns left out because they are constant or empty: {names}{more}."))
+    return html.section("fit", "What was fitted", parts)
+
+
+def data_rows(post: Posterior) -> list[tuple[str, str]]:
+    """Rows of the table about the data."""
+    rows = [("Response", FAMILIES[post.family.name])]
+    if post.classes is not None:
+        zero, one = (shorten(str(label), 40) for label in post.classes)
+        rows.append(("Classes", f"{one} against {zero}; {percent(float(np.mean(post.y)))} are {one}"))
+    else:
+        low, middle, high = np.quantile(post.y, [0.0, 0.5, 1.0])
+        rows.append(("Range of the response", f"{number(low)} to {number(high)}, median {number(middle)}"))
+    rows.append(("Training rows", f"{post.bins.n_rows:,}"))
+    columns = len(post.encoder.input_names)
+    rows.append(("Columns and encoded features", f"{columns:,} and {post.bins.n_features:,}"))
+    codes = post.bins.codes[post.ensemble.used]
+    if codes.size:
+        rows.append(
+            ("Missing cells (features in use)", percent(float(np.mean(codes == post.bins.missing_code))))
+        )
+    if np.any(post.weight != 1.0):
+        rows.append(("Row weights", f"{number(post.weight.min())} to {number(post.weight.max())}"))
+    if np.any(post.offset != 0.0):
+        rows.append(("Offset", f"{number(post.offset.min())} to {number(post.offset.max())}"))
+    return rows
+
+
+def run_rows(post: Posterior) -> list[tuple[str, str]]:
+    """Rows of the table about the run."""
+    config = post.config
+    rows = [
+        (
+            "Terms in a draw",
+            f"{number(float(np.mean(post.draws.K)))} on average, at most {post.draws.K.max()}",
+        )
+    ]
+    if post.family.has_nuisance:
+        low, high = np.quantile(np.sqrt(post.draws.nuisance), [0.025, 0.975])
+        rows.append(
+            ("Noise, standard deviation", f"{number(low)} to {number(high)} (95% posterior interval)")
+        )
+    if "warmup" in config:
+        rows.append(("Sweeps thrown away (warm-up)", f"{config['warmup']:,} a chain"))
+    if "thin" in config:
+        rows.append(("Sweeps a draw (thin)", f"{config['thin']:,}"))
+    for key, name in PRIOR_NAMES.items():
+        if key in config.get("prior", {}):
+            rows.append((f"Prior: {name}", f"{config['prior'][key]}"))
+    if "seed" in config:
+        rows.append(("Seed", f"{config['seed']}"))
+    if "sampling_seconds" in config:
+        rows.append(("Time to sample", f"{number(config['sampling_seconds'])} seconds"))
+    if config.get("stopped"):
+        rows.append(("Stopped early by", str(config["stopped"])))
+    return rows

@@ -1,0 +1,86 @@
+"""What matters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from raytpnn.data.encoder import LEVEL
+from raytpnn.report import html
+from raytpnn.report.importance import plot_importance
+from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
+from raytpnn.report.pictures import picture
+from raytpnn.report.shapley import plot_shapley
+
+if TYPE_CHECKING:
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["importance_section"]
+
+BARS, LISTED, FEATURES = 12, 20, 12
+
+
+def importance_section(post: Posterior) -> str:
+    """Table and plot of importance, and Shapley values."""
+    table = post.components()
+    if table.empty:
+        text = (
+            "Nothing: no draw holds any effect. The data give no reason to prefer a model with features "
+            "over the intercept alone (or the prior makes every term too dear: look at C0)."
+        )
+        return html.section("importance", "What matters?", [html.paragraph(text)])
+    bars, features = min(BARS, len(table)), min(FEATURES, len(post.ensemble.used))
+    parts = [
+        html.paragraph(
+            "The importance of an effect is its typical size over the training rows: the root of its mean "
+            f"square, in {latent_unit(post)}. Inclusion is the share of draws that hold the effect: the "
+            "posterior probability that it is there at all. Names joined by × act together, beyond what "
+            "each does alone."
+        ),
+        html.table(
+            ["Effect", "Importance", "95% interval", "Inclusion"],
+            [
+                (
+                    TIMES.join(shorten(name, 40) for name in row.component),
+                    number(row.importance),
+                    f"{number(row.importance_low)} to {number(row.importance_high)}",
+                    percent(row.inclusion),
+                )
+                for row in table.head(LISTED).itertuples()
+            ],
+            f"The leading {min(LISTED, len(table))} of {len(table):,} effects that some draw holds",
+        ),
+    ]
+    if any(
+        (post.encoder.kind[j] == LEVEL) and len(post.encoder.levels[int(post.encoder.column[j])]) > 2
+        for j in post.ensemble.used
+    ):
+        parts.append(
+            html.note(
+                "Levels of one column (written column=level) can stand in for each other: one draw may say "
+                "“Bonn is high”, another “all others are low”. Their single importances are then uncertain, "
+                "while their joint effect, shown in the next section, is not."
+            )
+        )
+    parts.append(
+        html.figures(
+            [
+                (
+                    picture(lambda f: plot_importance(post, BARS, f.subplots()), 1.2 + 0.26 * max(bars, 3)),
+                    f"Bars of the importance of the {bars} leading effects with 95% posterior intervals",
+                    "Importance: bars are posterior means, lines 95% posterior intervals (equal tails). A "
+                    "line that starts at 0 belongs to an effect that may be absent.",
+                ),
+                (
+                    picture(
+                        lambda f: plot_shapley(post, top=FEATURES, ax=f.subplots()),
+                        1.3 + 0.3 * max(features, 3),
+                    ),
+                    f"Shapley values of training rows for the {features} leading features",
+                    "Shapley values: a dot is a training row; how far right says how much the feature "
+                    "raises f there, its own effect and its fair part of every interaction. Dots are "
+                    "posterior means. Bright: high values of the feature.",
+                ),
+            ]
+        )
+    )
+    return html.section("importance", "What matters?", parts)

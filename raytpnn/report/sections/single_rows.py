@@ -1,0 +1,90 @@
+"""What was learned about single rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raytpnn.posterior.mixture import mixture_quantiles
+from raytpnn.report import html
+from raytpnn.report.names import latent_unit, number, shorten
+from raytpnn.report.pictures import picture
+from raytpnn.report.rows import Rows, pick
+from raytpnn.report.waterfall import Explanation, draw_explanation, explain, waterfall_height
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["rows_section"]
+
+LEVEL = 0.9
+
+
+def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> str:
+    """Explain chosen rows; by default those with the lowest, the middle and the highest prediction."""
+    whose = "training data" if rows.training else "table given to this report"
+    if wanted is None:
+        mean = post.predictor.mean(post.family, rows.codes, rows.offset)
+        order = np.argsort(mean, kind="stable")
+        places = dict.fromkeys(int(order[i]) for i in (0, len(order) // 2, len(order) - 1))
+        wanted = list(places)
+        how = (
+            f"No rows were picked, so these are the ones of the {whose} with the lowest, the middle and the "
+            "highest prediction."
+        )
+    else:
+        how = f"The rows that were picked, numbered from 0 in the {whose}."
+    parts = [
+        html.paragraph(how),
+        html.paragraph(
+            "Each picture starts at the intercept and adds the row's effects, the largest first, until it "
+            f"ends at f ({latent_unit(post)}). A black line is the 95% posterior interval of a bar alone. "
+            "An effect of which a feature is missing adds nothing. ≈ is the typical value of a group of "
+            "close values."
+        ),
+    ]
+    drawn = []
+    for number_of in wanted:
+        one = pick(rows, [number_of])
+        explanation = explain(post, one)
+        draw = partial(draw_on, post, one, explanation)
+        alt = f"How effects add up to f at row {one.number[0]}"
+        drawn.append((picture(draw, waterfall_height(explanation)), alt, prediction_text(post, one)))
+    parts.append(html.figures(drawn))
+    return html.section("rows", "Single rows", parts)
+
+
+def draw_on(post: Posterior, row: Rows, explanation: Explanation, figure: Figure) -> None:
+    """Draw an explanation on an empty figure."""
+    draw_explanation(post, row, explanation, figure.subplots())
+
+
+def prediction_text(post: Posterior, row: Rows) -> str:
+    """Give the prediction of a row, its interval, and the response if it is known."""
+    f = post.predictor.latent(row.codes, row.offset)
+    response = post.family.mean(f[:, 0])
+    start = f"Row {row.number[0]}: "
+    if post.family.name == "bernoulli":
+        label = "1" if post.classes is None else shorten(str(post.classes[1]), 40)
+        low, high = np.quantile(response, [0.05, 0.95])
+        text = (
+            f"{start}probability of {label} {number(float(response.mean()))}, 90% posterior interval "
+            f"{number(low)} to {number(high)}."
+        )
+        if row.y is not None:
+            seen = row.y[0] if post.classes is None else shorten(str(post.classes[int(row.y[0])]), 40)
+            text += f" It was {number(seen) if isinstance(seen, float) else seen}."
+        return text
+    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = mixture_quantiles(post.family, tails, f, post.draws.nuisance)[0]
+    text = (
+        f"{start}predicted {number(float(response.mean()))}, 90% predictive interval of the response "
+        f"{number(low)} to {number(high)}."
+    )
+    return text if row.y is None else f"{text} It was {number(float(row.y[0]))}."

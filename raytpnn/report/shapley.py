@@ -1,0 +1,98 @@
+"""Shapley values of many rows, a strip of dots a feature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raytpnn.posterior.components import shapley
+from raytpnn.report.canvas import GREY, matplotlib_module, say_empty, start_axes
+from raytpnn.report.importance import NOTHING
+from raytpnn.report.names import latent_unit, plot_text, shorten_all
+from raytpnn.report.rows import choose_rows, thin_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["plot_shapley"]
+
+MAX_ROWS = 400
+
+
+def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None = None) -> Axes:
+    """Draw the Shapley values of the leading features: a dot a row.
+
+    A feature's Shapley value at a row is its fair share of f there: of every component, each of its features
+    gets an equal part. Dots are posterior means, exact and not sampled, and carry no band. Colour is the
+    feature's rank among training rows, from low to high; missing is grey. Of more than 400 rows, 400 evenly
+    spaced ones are drawn.
+
+    Parameters
+    ----------
+    post : Posterior
+    X : table, optional
+        Rows; those of training if not given.
+    top : int
+        How many features, by mean absolute value, at least 1.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    if top < 1:
+        raise ValueError(f"top must be 1 or more, not {top!r}")
+    rows = thin_rows(choose_rows(post, X), MAX_ROWS)
+    values = shapley(post.predictor, rows.codes, post.bins.names, used_only=True).to_numpy()
+    leading = np.argsort(-np.mean(np.abs(values), axis=0), kind="stable")[:top]
+    ax = start_axes(ax, 1.1 + 0.3 * max(len(leading), 3))
+    if not len(leading):
+        return say_empty(ax, NOTHING)
+    features = post.ensemble.used[leading]
+    colormap = matplotlib_module().colormaps["viridis"].with_extremes(bad="#bbbbbb")
+    reach = float(np.max(np.abs(values))) or 1.0
+    for place, column in enumerate(leading):
+        rank = feature_rank(post, int(post.ensemble.used[column]), rows.codes[column])
+        image = ax.scatter(
+            values[:, column],
+            place + spread(values[:, column], reach),
+            c=rank,
+            cmap=colormap,
+            vmin=0.0,
+            vmax=1.0,
+            s=6,
+            linewidths=0,
+            rasterized=True,
+            plotnonfinite=True,
+        )
+    bar = ax.figure.colorbar(image, ax=ax, ticks=[0, 1], aspect=30)
+    bar.set_ticklabels(["low", "high"])
+    bar.set_label("the feature's value (grey: missing)")
+    ax.axvline(0.0, color=GREY, linewidth=0.7, zorder=0.5)
+    labels = shorten_all([post.bins.names[feature] for feature in features], 17)
+    ax.set_yticks(np.arange(len(labels)), [plot_text(label) for label in labels])
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.set_xlabel(f"Shapley value\n({latent_unit(post)})")
+    ax.set_title(f"{rows.n:,} rows, posterior means", fontsize="medium")
+    return ax
+
+
+def feature_rank(post: Posterior, feature: int, codes: np.ndarray) -> np.ndarray:
+    """Rank of a feature in (0, 1) at every row, NaN where missing."""
+    values = np.append(post.bins.values_of(feature), np.nan)
+    return values[np.minimum(codes, len(values) - 1)]
+
+
+def spread(values: np.ndarray, reach: float) -> np.ndarray:
+    """Heights, within 0.38 of zero, that keep dots of about equal value apart."""
+    cell = np.round(values / reach * 60).astype(np.int64)
+    order = np.argsort(cell, kind="stable")
+    first = np.searchsorted(cell[order], cell[order])
+    turn = np.empty(len(values), np.int64)
+    turn[order] = np.arange(len(values)) - first
+    # 0, 1, -1, 2, -2, ... for the dots of a cell.
+    height = np.where(turn % 2, (turn + 1) // 2, -(turn // 2)).astype(float)
+    return height * min(0.06, 0.38 / max(float(np.max(np.abs(height), initial=0.0)), 1.0))

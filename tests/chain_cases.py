@@ -1,0 +1,192 @@
+"""Small chains whose prior is known, with everything but the data fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from raytpnn.data.bins import Bins
+from raytpnn.engine.chain import Chain, new_state
+from raytpnn.engine.execution import block_runner
+from raytpnn.engine.layout import (
+    B_GAMMA,
+    FIT_LOGLIK,
+    INTERCEPT,
+    NUISANCE,
+    SIGMA_BETA2,
+)
+from raytpnn.engine.settings import Moves
+from raytpnn.engine.setup import Problem, build_problem, build_settings
+from raytpnn.model.families import Family, get_family
+from raytpnn.model.prior import Prior, PriorDraw
+from raytpnn.model.prior import sample as sample_prior
+
+NO_MOVES = {
+    "birth_death_attempts": 0,
+    "joint_beta_every": 0,
+    "restructure": False,
+    "langevin": False,
+    "intercept": False,
+    "nuisance": False,
+    "scales": False,
+}
+
+
+def random_bins(n: int, p: int, seed: int = 0, dtype=np.uint8, missing: float = 0.0) -> Bins:
+    """p features: the first binary, the others of 2 to n distinct values, some cells missing."""
+    rng = np.random.default_rng(seed)
+    codes = np.empty((p, n), dtype)
+    first, value, weight = [0], [], []
+    for j in range(p):
+        levels = 2 if j == 0 else int(rng.integers(3, min(n, 200) + 1))
+        column = np.concatenate([np.arange(levels), rng.integers(0, levels, n - levels)])
+        rng.shuffle(column)
+        hidden = (rng.random(n) < missing) & (column > 1)
+        counts = np.bincount(column[~hidden], minlength=levels).astype(float)
+        keep = counts > 0
+        column = (np.cumsum(keep) - 1)[column]
+        counts = counts[keep]
+        total = counts.sum()
+        codes[j] = np.where(hidden, np.iinfo(dtype).max, column)
+        value.append(np.array([0.0, 1.0]) if j == 0 else (np.cumsum(counts) - counts / 2) / total)
+        weight.append(counts / total)
+        first.append(first[-1] + len(counts))
+    return Bins(
+        codes=codes,
+        names=tuple(f"x{j}" for j in range(p)),
+        marginal=np.arange(p, dtype=np.int32),
+        first=np.array(first, np.int64),
+        value=np.concatenate(value),
+        weight=np.concatenate(weight),
+    )
+
+
+@dataclass
+class Case:
+    """A chain on a small problem whose response can be replaced."""
+
+    family: Family
+    prior: Prior
+    moves: Moves
+    problem: Problem
+    settings: np.record
+    chain: Chain
+    noise_scale: float
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+
+    def prior_draw(self) -> PriorDraw:
+        return sample_prior(
+            self.prior,
+            self.rng,
+            len(self.problem.y),
+            len(self.problem.codes),
+            self.family.name,
+            noise_scale=self.noise_scale,
+            intercept_mean=float(self.settings.intercept_mean),
+        )
+
+    def load(self, draw: PriorDraw, stream: int) -> None:
+        """Put a prior draw into the chain's state, on its own random stream."""
+        state = self.chain.state
+        state.K = len(draw.terms)
+        for k, term in enumerate(draw.terms):
+            d = len(term.features)
+            state.order[k] = d
+            state.features[k, :d] = term.features
+            state.b[k, :d] = term.b
+            state.gamma[k, :d] = term.gamma
+            state.beta[k] = term.beta
+        state.scalar[INTERCEPT] = draw.intercept
+        state.scalar[NUISANCE] = draw.nuisance
+        state.scalar[B_GAMMA] = draw.b_gamma
+        state.scalar[SIGMA_BETA2] = draw.sigma_beta2
+        state.stream[2] = stream
+
+    def compute_fit(self) -> np.ndarray:
+        """Let the chain compute phi and fit of its state; returns the fit."""
+        self.chain.run(0, 0, 0, 1)
+        return self.fit
+
+    @property
+    def fit(self) -> np.ndarray:
+        return self.chain._arrays[1]
+
+    def simulate_response(self) -> None:
+        """Replace y by a draw given the state."""
+        fit = self.compute_fit()
+        nuisance = self.chain.state.scalar[NUISANCE]
+        self.problem.y[:] = self.family.sample(self.rng, fit, nuisance)
+
+    def statistics(self) -> np.ndarray:
+        """Functionals of state and data whose law a posterior-invariant move must keep."""
+        state = self.chain.state
+        K = int(state.K)
+        order = state.order[:K]
+        used = [(k, j) for k in range(K) for j in range(order[k])]
+        b = np.array([state.b[k, j] for k, j in used])
+        gamma = np.array([state.gamma[k, j] for k, j in used])
+        features = np.array([state.features[k, j] for k, j in used])
+        beta = state.beta[:K]
+        fit = self.fit
+        scale = np.tanh
+        return np.array(
+            [
+                K,
+                K**2,
+                order.sum(),
+                (order**2).sum(),
+                np.sum(features == 0),
+                np.sum(features == 1),
+                b.sum(),
+                (b**2).sum(),
+                np.log(gamma).clip(-20).sum() if len(gamma) else 0.0,
+                np.tanh(gamma).sum(),
+                scale(beta).sum(),
+                np.abs(scale(beta)).sum(),
+                scale(state.scalar[INTERCEPT]),
+                np.log(state.scalar[NUISANCE]),
+                np.log(state.scalar[B_GAMMA]),
+                np.log(state.scalar[SIGMA_BETA2]),
+                scale(fit[0]),
+                scale(fit[1] - fit[2]),
+                scale(state.scalar[FIT_LOGLIK] / state.scalar[NUISANCE] / len(fit)),
+                scale(np.mean(fit * self.problem.y)),
+            ]
+        )
+
+
+def make_case(
+    family: str = "gaussian",
+    n: int = 12,
+    p: int = 4,
+    prior: Prior | None = None,
+    moves: Moves | None = None,
+    backend: str = "numba",
+    seed: int = 0,
+    weight: float = 1.0,
+    dtype=np.uint8,
+    missing: float = 0.0,
+    run_block=None,
+    y: np.ndarray | None = None,
+) -> Case:
+    """Build a case with a weak, proper prior and non-uniform feature weights."""
+    likelihood = get_family(family)
+    prior = prior or Prior(
+        K_max=3, C0=0.1, max_order=3, alpha_adding=0.9, gamma_adding=0.5, intercept_sd=0.5, v=8.0
+    )
+    moves = moves or Moves()
+    bins = random_bins(n, p, seed, dtype, missing)
+    rng = np.random.default_rng(seed + 1)
+    if y is None:
+        y = likelihood.sample(rng, rng.normal(size=n), 1.0)
+    feature_weight = np.arange(1.0, p + 1.0)
+    problem = build_problem(
+        bins, y, np.full(n, weight), rng.normal(0, 0.1, n), feature_weight / feature_weight.sum()
+    )
+    settings = build_settings(problem, likelihood, prior, moves, 1.0)
+    settings.intercept_mean = 0.3
+    noise_scale = float(settings.v_lambda) / prior.v
+    state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.fixed_b_gamma(), 0.1)
+    chain = Chain(problem, settings, state, run_block or block_runner(backend))
+    return Case(likelihood, prior, moves, problem, settings, chain, noise_scale)

@@ -1,0 +1,30 @@
+"""Options and data shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="also run tests marked slow")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    skip = pytest.mark.skip(reason="slow: run with --slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of real data sets, named by the environment variable RAYTPNN_DATA."""
+    folder = os.environ.get("RAYTPNN_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("real data not found: set RAYTPNN_DATA to its folder")
+    return Path(folder)

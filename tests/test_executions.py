@@ -1,0 +1,107 @@
+"""The compiled sampler and its reference take the same decisions; blocks and threads change nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from chain_cases import make_case
+
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.threads import run_in_threads
+from raytpnn.engine.settings import Moves
+from raytpnn.model.prior import Prior
+
+
+def run(backend, sweeps, moves, **case):
+    made = make_case(backend=backend, moves=moves, prior=Prior(K_max=12, max_order=4, C0=0.1), n=30, **case)
+    block = made.chain.run(0, sweeps, sweeps // 2, 1)
+    return made.chain, block
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
+@pytest.mark.parametrize(
+    ("moves", "sweeps"), [(Moves(), 70), (Moves.paper(), 150)], ids=["default", "paper"]
+)
+def test_numba_equals_reference_decision_by_decision(family, moves, sweeps):
+    compiled, draws = run("numba", sweeps, moves, family=family, p=6, missing=0.1)
+    reference, expected = run("reference", sweeps, moves, family=family, p=6, missing=0.1)
+    assert compiled.checkpoint() == reference.checkpoint()
+    for name in draws.record._fields:
+        assert np.array_equal(getattr(draws.record, name), getattr(expected.record, name)), name
+    moves_made = sum(proposed for proposed, _ in compiled.acceptance().values())
+    assert moves_made > (1000 if moves == Moves() else 200)
+
+
+def test_sixteen_bit_codes_give_the_same_draws():
+    narrow, _ = run("numba", 100, Moves(), p=6, missing=0.1)
+    wide, _ = run("numba", 100, Moves(), p=6, missing=0.1, dtype=np.uint16)
+    reference, _ = run("reference", 100, Moves(), p=6, missing=0.1, dtype=np.uint16)
+    assert narrow.checkpoint() == wide.checkpoint() == reference.checkpoint()
+
+
+def test_more_than_one_row_block_is_alike_too():
+    rng = np.random.default_rng(0)
+    y = np.sin(np.arange(5000)) + rng.normal(size=5000)
+    args = {"n": 5000, "p": 3, "prior": Prior(K_max=6), "y": y}
+    compiled = make_case(backend="numba", **args).chain
+    reference = make_case(backend="reference", **args).chain
+    for chain in (compiled, reference):
+        chain.run(0, 30, 6, 1)
+    assert compiled.checkpoint() == reference.checkpoint()
+    assert compiled.acceptance()["langevin"][0] > 0
+
+
+@pytest.mark.parametrize("backend", ["numba", "reference"])
+def test_a_block_depends_on_its_checkpoint_alone(backend):
+    sweeps = 20 if backend == "numba" else 5
+    whole = make_case(backend=backend, n=30, prior=Prior(K_max=12)).chain
+    for first in range(0, 5 * sweeps, sweeps):
+        whole.run(first, sweeps, 2 * sweeps, 1)
+    early = make_case(backend=backend, n=30, prior=Prior(K_max=12)).chain
+    for first in (0, sweeps):
+        early.run(first, sweeps, 2 * sweeps, 1)
+    late = make_case(backend=backend, n=30, prior=Prior(K_max=12)).chain
+    late.restore(early.checkpoint())
+    for first in range(2 * sweeps, 5 * sweeps, sweeps):
+        late.run(first, sweeps, 2 * sweeps, 1)
+    assert late.checkpoint() == whole.checkpoint()
+
+
+def test_a_block_run_twice_gives_the_same_draws():
+    chain = make_case(n=30, prior=Prior(K_max=12)).chain
+    chain.run(0, 50, 50, 1)
+    saved = chain.checkpoint()
+    once = chain.run(50, 50, 50, 1)
+    chain.restore(saved)
+    again = chain.run(50, 50, 50, 1)
+    assert np.array_equal(once.record.beta, again.record.beta)
+    assert np.array_equal(once.record.features, again.record.features)
+
+
+def test_threads_do_not_change_the_draws():
+    from raytpnn.chains.plan import Plan
+    from raytpnn.engine.setup import Scaling
+
+    case = make_case(n=40, p=5, prior=Prior(K_max=20))
+    plan = Plan(
+        case.problem, case.settings, Scaling(), case.family, case.prior, case.moves, 1.0, 7, 4, 60, 60, 2, "numba"
+    )
+    runs = [run_in_threads(plan, Reporter(plan.sweeps, 60), workers=workers) for workers in (1, 4)]
+    one, four = ([part for part in run.draws] for run in runs)
+    assert [int(part.chain[0]) for part in one] == [int(part.chain[0]) for part in four]
+    for left, right in zip(one, four, strict=True):
+        assert np.array_equal(left.beta, right.beta)
+        assert np.array_equal(left.feature, right.feature)
+        assert np.array_equal(left.loglik, right.loglik)
+    assert len(np.unique(np.concatenate([part.loglik for part in one]))) == 4 * 60
+
+
+def test_chains_differ_from_each_other_and_seeds_too():
+    states = []
+    for seed, chain in ((0, 0), (0, 1), (1, 0)):
+        case = make_case(n=30, prior=Prior(K_max=12))
+        case.chain.state.stream[:] = [seed, 0, chain, 0]
+        case.chain.run(0, 30, 30, 1)
+        states.append(case.chain.state.scalar.copy())
+    assert not np.array_equal(states[0], states[1])
+    assert not np.array_equal(states[0], states[2])
