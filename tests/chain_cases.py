@@ -170,10 +170,14 @@ def make_case(
     run_block=None,
     y: np.ndarray | None = None,
 ) -> Case:
-    """Build a case with a weak, proper prior and non-uniform feature weights."""
+    """Build a case with a weak, proper prior and non-uniform feature weights.
+
+    High orders are likely under the prior: then Deleting is accepted by its ratio, not always, and a wrong
+    ratio shows.
+    """
     likelihood = get_family(family)
     prior = prior or Prior(
-        K_max=3, C0=0.1, max_order=3, alpha_adding=0.9, gamma_adding=0.5, intercept_sd=0.5, v=8.0
+        K_max=4, C0=0.1, max_order=3, alpha_adding=0.95, gamma_adding=0.1, intercept_sd=0.5, v=8.0
     )
     moves = moves or Moves()
     bins = random_bins(n, p, seed, dtype, missing)

@@ -16,7 +16,7 @@ from report_cases import CASES, EVIL, LONG, classes, counts, mixed, nothing  # n
 from raytpnn import report  # noqa: E402
 from raytpnn.report.calibration import pit_histogram, reliability  # noqa: E402
 from raytpnn.report.effects import column_effect  # noqa: E402
-from raytpnn.report.names import component_label, number, percent, shorten, shorten_all  # noqa: E402
+from raytpnn.report.names import component_label, number, percent, probability, shorten, shorten_all  # noqa: E402
 from raytpnn.report.quality import assess  # noqa: E402
 from raytpnn.report.rows import choose_rows, pick, thin_rows  # noqa: E402
 from raytpnn.report.shapley import spread  # noqa: E402
@@ -257,7 +257,7 @@ def test_leaving_rows_out_makes_them_harder_to_predict():
 def test_leave_one_out_density_is_that_of_arviz():
     from arviz_stats.base import array_stats
 
-    post, X, y = mixed()
+    post, _, y = mixed()
     f = post.predictor.latent(choose_rows(post).codes, post.offset)
     loglik = post.family.log_density(y, f, post.draws.nuisance[:, None])
     expected, khat, _ = array_stats.loo(loglik.T.reshape(len(y), 2, -1))
@@ -299,7 +299,7 @@ def test_traces_and_ranks():
 
 
 def test_no_component_at_all_is_said():
-    post, X, _ = nothing()
+    post, _, _ = nothing()
     assert post.draws.K.max() == 0
     assert "No draw holds any component" in texts(report.plot_importance(post))
     assert "No draw holds any component" in texts(report.plot_shapley(post))
@@ -313,7 +313,7 @@ def test_no_component_at_all_is_said():
 
 
 def test_one_feature_with_offset():
-    post, X, _ = counts()
+    post, _, _ = counts()
     name = post.bins.names[0]
     ax = report.plot_effect(post, name)
     assert "log of expected count" in ax.get_ylabel()
@@ -375,6 +375,11 @@ def test_shortened_names_keep_both_ends_and_differ():
 )
 def test_numbers_are_short(x, text):
     assert number(x) == text
+
+
+@pytest.mark.parametrize(("p", "text"), [(1e-7, "<0.001"), (0.25, "0.250"), (1.0, ">0.999"), (np.nan, "–")])
+def test_probabilities_are_never_sure(p, text):
+    assert probability(p) == text
 
 
 def test_rows_are_thinned_evenly():

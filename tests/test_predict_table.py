@@ -46,11 +46,21 @@ def test_equals_prediction_in_memory(family, files):
     assert pq.ParquetFile(target).metadata.num_row_groups > 1
 
 
-def test_only_columns_in_use_are_read(files):
+def test_only_columns_in_use_are_read(files, monkeypatch):
     X, folder = files
     post, _ = random_posterior(np.random.default_rng(2), terms=1, chains=1, length=2)
     used = {post.encoder.source(int(feature)) for feature in post.draws.used_features()}
     assert 0 < len(used) < 5
+    asked = []
+    whole = pq.ParquetFile.iter_batches
+
+    def noted(self, batch_size, columns):
+        asked.append(set(columns))
+        return whole(self, batch_size, columns=columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    post.predict_table(folder, folder / "out" / "a.parquet", level=None, keep=["id"])
+    assert asked == [used | {"id"}] * 2
     X[sorted(used)].to_parquet(folder / "few.parquet")
     post.predict_table(folder / "few.parquet", folder / "a.parquet", level=None)
     np.testing.assert_allclose(pd.read_parquet(folder / "a.parquet")["mean"], post.predict(X), rtol=1e-12)

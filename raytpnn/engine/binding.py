@@ -67,10 +67,10 @@ class _Rebuilder:
             if name in self.replacements:
                 copied[name] = self.replacements[name]
             else:
-                function = getattr(value, "unit", value)
-                if isinstance(function, Dispatcher):
-                    copy = self.copy(function)
-                    copied[name] = value if copy is function else copy
+                callee = getattr(value, "unit", value)
+                if isinstance(callee, Dispatcher):
+                    copy = self.copy(callee)
+                    copied[name] = value if copy is callee else copy
         unchanged = all(copied[name] is used[name] for name in copied)
         if unchanged and not self.plain:
             return function

@@ -34,7 +34,7 @@ ACCENT = "#b3460f"
 GREY = "#595959"
 RUG = "#333333"
 # Inches: narrow enough to be read on a phone without zooming in.
-WIDTH = 4.6
+WIDTH = 4.0
 
 
 def matplotlib_module() -> Any:

@@ -69,7 +69,8 @@ def plot_importance(post: Posterior, top: int = 15, ax: Axes | None = None, leve
         )
     ax.set_xlim(0.0, 1.18 * reach)
     ax.set_yticks(place, [plot_text(label) for label in labels])
-    ax.invert_yaxis()
+    # Room for three, so that one bar alone is no wall and the legend has its place.
+    ax.set_ylim(max(len(table), 3) - 0.4, -0.6)
     ax.set_xlabel(f"importance\n({latent_unit(post)})")
     ax.set_title("Importance of components", fontsize="medium")
     ax.legend(fontsize="small", loc="lower right", title="%: draws that hold it", title_fontsize="small")

@@ -16,6 +16,7 @@ __all__ = [
     "number",
     "percent",
     "plot_text",
+    "probability",
     "shorten",
     "shorten_all",
 ]
@@ -83,6 +84,17 @@ def percent(share: float) -> str:
     if 0.99 < share < 1:
         return ">99%"
     return f"{100 * share:.0f}%"
+
+
+def probability(p: float) -> str:
+    """Give a probability to three decimals, "<0.001" and ">0.999" where they would say never or always."""
+    if math.isnan(p):
+        return "–"
+    if p < 0.0005:
+        return "<0.001"
+    if p > 0.9995:
+        return ">0.999"
+    return f"{p:.3f}"
 
 
 def latent_unit(post: Posterior) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Assessment", "assess", "leave_one_out_weights"]
 
 MAX_ROWS = 1000
+# Rows times draws: with very many draws, fewer rows, so that an array stays below 64 MB.
+MAX_CELLS = 8_000_000
 # Below so many draws the tail of the importance weights cannot be smoothed.
 LEAST_DRAWS = 50
 # Above this shape of its weights' tail, a row's leave-one-out estimate is not to be trusted.
@@ -67,7 +69,7 @@ class Assessment:
 
 
 def assess(post: Posterior, rows: Rows) -> Assessment:
-    """Predict rows and compare with their response; of more than 1,000 rows, 1,000 evenly spaced ones.
+    """Predict rows and compare with their response; of many rows, 1,000 evenly spaced ones.
 
     Training rows are predicted leaving out each row's own influence, by Pareto-smoothed importance sampling;
     weights of the fit enter the row's log-likelihood that is left out.
@@ -75,7 +77,7 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     if rows.y is None:
         raise ValueError("responses are needed to tell how good predictions are; give y with X")
     n_all = rows.n
-    rows = thin_rows(rows, MAX_ROWS)
+    rows = thin_rows(rows, min(MAX_ROWS, max(MAX_CELLS // post.draws.n_draws, 50)))
     y, family, nuisance = rows.y, post.family, post.draws.nuisance
     assert y is not None
     f = post.predictor.latent(rows.codes, rows.offset)

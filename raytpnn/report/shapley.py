@@ -48,7 +48,7 @@ def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None 
     rows = thin_rows(choose_rows(post, X), MAX_ROWS)
     values = shapley(post.predictor, rows.codes, post.bins.names, used_only=True).to_numpy()
     leading = np.argsort(-np.mean(np.abs(values), axis=0), kind="stable")[:top]
-    ax = start_axes(ax, 1.1 + 0.3 * max(len(leading), 3))
+    ax = start_axes(ax, 1.3 + 0.3 * max(len(leading), 4))
     if not len(leading):
         return say_empty(ax, NOTHING)
     features = post.ensemble.used[leading]
@@ -70,7 +70,7 @@ def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None 
         )
     bar = ax.figure.colorbar(image, ax=ax, ticks=[0, 1], aspect=30)
     bar.set_ticklabels(["low", "high"])
-    bar.set_label("the feature's value (grey: missing)")
+    bar.set_label("value (grey: missing)")
     ax.axvline(0.0, color=GREY, linewidth=0.7, zorder=0.5)
     labels = shorten_all([post.bins.names[feature] for feature in features], 17)
     ax.set_yticks(np.arange(len(labels)), [plot_text(label) for label in labels])

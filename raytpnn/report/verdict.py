@@ -82,7 +82,10 @@ def judge(post: Posterior, table: pd.DataFrame) -> Verdict:
     if worst <= FAIR_RHAT and least >= FAIR_ESS:
         headline = "Nearly: means can be used, ends of bands and intervals are still rough."
         return Verdict("nearly", headline, reasons, advice_for(worst, least, lengths, config))
-    headline = "No: do not rely on the figures below yet. The chains have not found the same posterior."
+    if worst <= FAIR_RHAT:
+        headline = "Not yet: the chains agree, but too few effective draws make the figures below rough."
+    else:
+        headline = "No: do not rely on the figures below. The chains have not found the same posterior."
     return Verdict("no", headline, reasons, advice_for(worst, least, lengths, config))
 
 

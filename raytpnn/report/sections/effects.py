@@ -72,17 +72,19 @@ def effects_section(post: Posterior) -> str:
 def leading_effects(post: Posterior) -> tuple[dict[int, list], int]:
     """Effects to draw by order, and how many components are left out.
 
-    Order 1 holds names, of which those of one column of text become its name; the others hold tuples.
+    Order 1 holds names, of which levels of one column of text become its name; the others hold tuples.
     """
     table = post.components()
     chosen: dict[int, list] = {1: [], 2: [], 3: []}
     left = 0
     for row in table.itertuples():
-        order = len(row.component)
+        # Levels of one column exclude each other: their interactions are part of the column's effect.
+        column = {single(post, name) for name in row.component}
+        order = 1 if len(column) == 1 else len(row.component)
         if order not in chosen or row.inclusion < LEAST_INCLUSION:
             left += 1
             continue
-        effect = single(post, row.component[0]) if order == 1 else row.component
+        effect = column.pop() if order == 1 else row.component
         if effect in chosen[order]:
             continue
         if len(chosen[order]) < MOST[order]:

@@ -73,7 +73,7 @@ def importance_section(post: Posterior) -> str:
                 (
                     picture(
                         lambda f: plot_shapley(post, top=FEATURES, ax=f.subplots()),
-                        1.3 + 0.3 * max(features, 3),
+                        1.5 + 0.3 * max(features, 4),
                     ),
                     f"Shapley values of training rows for the {features} leading features",
                     "Shapley values: a dot is a training row; how far right says how much the feature "

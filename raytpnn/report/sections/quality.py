@@ -117,9 +117,12 @@ def caption_of(post: Posterior) -> str:
             "that share; on the dashed line probabilities can be taken at their word. Below: how often each "
             "probability was given."
         )
-    return (
+    text = (
         "Above: the share of responses within predictive intervals of each level; below the dashed line "
         "intervals are too narrow, above it too wide. Below: where responses fell in their predictive "
         "distribution; bars of equal height are right, a hump says too wide, a valley too narrow. Grey: 95% "
         "of what chance alone does to a point."
     )
+    if post.family.name == "poisson":
+        text += " Intervals of counts end on whole numbers and hold more than they promise: go by the bars."
+    return text

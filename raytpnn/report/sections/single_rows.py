@@ -9,7 +9,7 @@ import numpy as np
 
 from raytpnn.posterior.mixture import mixture_quantiles
 from raytpnn.report import html
-from raytpnn.report.names import latent_unit, number, shorten
+from raytpnn.report.names import latent_unit, number, probability, shorten
 from raytpnn.report.pictures import picture
 from raytpnn.report.rows import Rows, pick
 from raytpnn.report.waterfall import Explanation, draw_explanation, explain, waterfall_height
@@ -74,8 +74,8 @@ def prediction_text(post: Posterior, row: Rows) -> str:
         label = "1" if post.classes is None else shorten(str(post.classes[1]), 40)
         low, high = np.quantile(response, [0.05, 0.95])
         text = (
-            f"{start}probability of {label} {number(float(response.mean()))}, 90% posterior interval "
-            f"{number(low)} to {number(high)}."
+            f"{start}probability of {label} {probability(float(response.mean()))}, 90% posterior interval "
+            f"{probability(low)} to {probability(high)}."
         )
         if row.y is not None:
             seen = row.y[0] if post.classes is None else shorten(str(post.classes[int(row.y[0])]), 40)
