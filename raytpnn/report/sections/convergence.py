@@ -63,9 +63,15 @@ def diagnostics_table(table: pd.DataFrame) -> str:
     listed = table["quantity"].str.contains("[", regex=False)
     worst = table[listed].sort_values("rhat", ascending=False, kind="stable").head(WORST)
     rows: list[tuple[str, ...]] = [
-        (shorten(r.quantity, 40), number(r.rhat, 4), number(r.ess_bulk), number(r.ess_tail), r.note)
+        (
+            shorten(r["quantity"], 40),
+            number(r["rhat"], 4),
+            number(r["ess_bulk"]),
+            number(r["ess_tail"]),
+            r["note"],
+        )
         for part in (table[~listed], worst)
-        for r in part.itertuples()
+        for r in part.to_dict("records")
     ]
     columns = ["Quantity", "R-hat", "ESS bulk", "ESS tail", "Note"]
     if not any(row[-1] for row in rows):

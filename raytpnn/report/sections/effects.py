@@ -77,14 +77,14 @@ def leading_effects(post: Posterior) -> tuple[dict[int, list], int]:
     table = post.components()
     chosen: dict[int, list] = {1: [], 2: [], 3: []}
     left = 0
-    for row in table.itertuples():
+    for row in table.to_dict("records"):
         # Levels of one column exclude each other: their interactions are part of the column's effect.
-        column = {single(post, name) for name in row.component}
-        order = 1 if len(column) == 1 else len(row.component)
-        if order not in chosen or row.inclusion < LEAST_INCLUSION:
+        column = {single(post, name) for name in row["component"]}
+        order = 1 if len(column) == 1 else len(row["component"])
+        if order not in chosen or row["inclusion"] < LEAST_INCLUSION:
             left += 1
             continue
-        effect = column.pop() if order == 1 else row.component
+        effect = column.pop() if order == 1 else row["component"]
         if effect in chosen[order]:
             continue
         if len(chosen[order]) < MOST[order]:

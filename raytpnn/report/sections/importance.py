@@ -40,12 +40,12 @@ def importance_section(post: Posterior) -> str:
             ["Effect", "Importance", "95% interval", "Inclusion"],
             [
                 (
-                    TIMES.join(shorten(name, 40) for name in row.component),
-                    number(row.importance),
-                    f"{number(row.importance_low)} to {number(row.importance_high)}",
-                    percent(row.inclusion),
+                    TIMES.join(shorten(name, 40) for name in row["component"]),
+                    number(row["importance"]),
+                    f"{number(row['importance_low'])} to {number(row['importance_high'])}",
+                    percent(row["inclusion"]),
                 )
-                for row in table.head(LISTED).itertuples()
+                for row in table.head(LISTED).to_dict("records")
             ],
             f"The leading {min(LISTED, len(table))} of {len(table):,} effects that some draw holds",
         ),

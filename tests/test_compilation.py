@@ -1,0 +1,40 @@
+"""Starting is quick: nothing heavy at import, nothing compiled twice."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+from numba.core import event
+
+import raytpnn
+from raytpnn import Moves, Prior
+
+
+def test_a_second_fit_compiles_nothing():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(50, 4)))
+    X.columns = list("abcd")
+    args = {"chains": 2, "warmup": 5, "draws": 5}
+    raytpnn.sample(X, X["a"], **args).predict(X)
+    with event.install_recorder("numba:compile") as recorder:
+        raytpnn.sample(X, X["b"], **args).predict(X)
+        # Another size, prior, family, moves and more bins than a byte holds: still the same code.
+        raytpnn.sample(X.head(30), X["b"].head(30) > 0, family="bernoulli", **args)
+        raytpnn.sample(X, X["c"], prior=Prior(K_max=7, max_order=2), moves=Moves.paper(), **args)
+        raytpnn.sample(X, X["c"], max_bins=300, **args)
+    assert [item.data["dispatcher"].__name__ for _, item in recorder.buffer if item.is_start] == []
+
+
+def test_import_loads_nothing_heavy():
+    code = "import raytpnn, sys; print([m for m in ('numba', 'pandas', 'pyarrow', 'scipy', 'sklearn', 'ray') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_public_names_resolve():
+    for name in raytpnn.__all__:
+        assert getattr(raytpnn, name) is not None
+    assert set(raytpnn.__all__) <= set(dir(raytpnn))
