@@ -70,9 +70,8 @@ def fit_and_score(name, seed, options):
     diagnostics = post.diagnostics()
     at_rows = diagnostics["quantity"].str.startswith("f[")
     p = data.X.shape[1]
-    return [selection_auroc(importance, data.components, p, d) for d in ORDERS], diagnostics["rhat"][
-        at_rows
-    ].max()
+    aurocs = [selection_auroc(importance, data.components, p, order) for order in ORDERS]
+    return aurocs, diagnostics["rhat"][at_rows].max()
 
 
 def main():

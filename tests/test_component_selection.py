@@ -38,24 +38,8 @@ def test_auroc_counts_subsets_that_no_draw_holds(order):
 
 def test_a_quick_run_prints_the_paper_beside(capsys, monkeypatch):
     example = load_example()
-    monkeypatch.setattr(
-        "sys.argv",
-        [
-            "x",
-            "--functions",
-            "f2",
-            "--n",
-            "200",
-            "--chains",
-            "2",
-            "--warmup",
-            "50",
-            "--draws",
-            "20",
-            "--seeds",
-            "0",
-        ],
-    )
+    size = ["--n", "200", "--chains", "2", "--warmup", "50", "--draws", "20", "--seeds", "0"]
+    monkeypatch.setattr("sys.argv", ["x", "--functions", "f2", *size, "--feature-weights", "uniform"])
     example.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [["f2", "1"], ["f2", "2"], ["f2", "3"]]

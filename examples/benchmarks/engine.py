@@ -1,0 +1,195 @@
+"""Speed and memory of one chain, as ratios measured in one run on one thread.
+
+    python examples/benchmarks/engine.py                 # everything
+    python examples/benchmarks/engine.py boston width    # some parts
+
+Parts: boston (against stochtree and bartz, extra `benchmark`), width (p = 54,675 against 500), rows (n from
+1,000 to 1,000,000), memory, start (first call in a new process). Real data is taken from the folder that
+RAYTPNN_DATA names; without it a synthetic table of the same size is used, and said so.
+"""
+
+from __future__ import annotations
+
+import os
+
+# One thread for everybody: before any numerical library is loaded.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYTPNN_THREADS"):
+    os.environ[variable] = "1"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import raytpnn
+from raytpnn import Prior
+from raytpnn.data.encoder import Encoder
+
+
+def boston_table() -> tuple[pd.DataFrame, np.ndarray, str]:
+    folder = os.environ.get("RAYTPNN_DATA")
+    if folder and (Path(folder) / "boston_housing.csv").exists():
+        data = pd.read_csv(Path(folder) / "boston_housing.csv")
+        train = np.random.default_rng(0).permutation(len(data))[:404]
+        return data.iloc[train, :-1].astype(float), data.iloc[train, -1].to_numpy(float), "Boston, split 0"
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(404, 13)), columns=[f"x{j}" for j in range(13)])
+    y = np.sin(X["x0"]) + X["x1"] * X["x2"] + rng.normal(size=404)
+    return X, y.to_numpy(), "synthetic table of Boston's size"
+
+
+def seconds(function, repetitions: int = 3) -> float:
+    """Best wall time of a few calls."""
+    best = np.inf
+    for _ in range(repetitions):
+        begin = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def compare_on_boston() -> None:
+    X, y, name = boston_table()
+    print(f"\n{name}: n = {len(y)}, p = {X.shape[1]}, 1,000 + 1,000 sweeps, one chain, one thread")
+
+    def ours():
+        return raytpnn.sample(X, y, chains=1)
+
+    post = ours()
+    own = seconds(ours)
+    terms = post.draws.K.mean()
+    print(f"raytpnn    {own:7.2f} s   {own / 2000 / len(y) / terms * 1e9:.1f} ns a row and term, mean K {terms:.0f}")
+    for label, other in (("stochtree", stochtree_fit), ("bartz", bartz_fit)):
+        try:
+            fit = other(X.to_numpy(), y)
+        except ImportError as missing:
+            print(f"{label:10s} not installed ({missing}): pip install 'raytpnn[benchmark]'")
+            continue
+        fit()
+        theirs = seconds(fit, 2)
+        print(f"{label:10s} {theirs:7.2f} s   {theirs / own:.1f} times raytpnn's time (warm, 200 trees)")
+
+
+def stochtree_fit(X, y):
+    from stochtree import BARTModel
+
+    def fit():
+        BARTModel().sample(
+            X_train=X,
+            y_train=y,
+            num_gfr=0,
+            num_burnin=1000,
+            num_mcmc=1000,
+            general_params={"num_threads": 1},
+            mean_forest_params={"num_trees": 200},
+        )
+
+    return fit
+
+
+def bartz_fit(X, y):
+    from bartz.BART import gbart
+
+    def fit():
+        model = gbart(X, y, ntree=200, nskip=1000, ndpost=1000, printevery=None)
+        np.asarray(model.yhat_train_mean)
+
+    return fit
+
+
+def time_a_sweep(X, y, K_max: int, sweeps: int) -> tuple[float, float]:
+    """Seconds a sweep and mean number of terms, of a chain that has filled up."""
+    post = raytpnn.sample(X, y, chains=1, warmup=sweeps, draws=sweeps, prior=Prior(K_max=K_max, C0=1e-9))
+    return post.config["sampling_seconds"] / (2 * sweeps), float(post.draws.K.mean())
+
+
+def compare_widths() -> None:
+    rng = np.random.default_rng(0)
+    print("\nwidth: n = 200, one chain; time a sweep and term")
+    cost = {}
+    for p in (500, 54_675):
+        X = rng.normal(size=(200, p)).astype(np.float32)
+        y = 2 * X[:, 0] + X[:, 1] + rng.normal(size=200)
+        runs = [time_a_sweep(X, y, 30, 1000) for _ in range(2)]
+        sweep, terms = min(runs)
+        cost[p] = sweep / terms
+        print(f"p = {p:6d}   {sweep * 1e6:7.0f} us a sweep, mean K {terms:.1f}, {cost[p] * 1e6:.2f} us a term")
+    print(f"ratio for the same number of terms: {cost[54_675] / cost[500]:.2f} (wanted: at most 1.3)")
+
+
+def compare_row_counts() -> None:
+    rng = np.random.default_rng(0)
+    print("\nrows: p = 5, K_max = 10; linear if the last column stays level")
+    for n in (1_000, 10_000, 100_000, 1_000_000):
+        X = rng.random((n, 5)).astype(np.float32)
+        y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=n)
+        sweeps = max(12, 300_000 // n)
+        sweep, terms = time_a_sweep(X, y, 10, sweeps)
+        print(
+            f"n = {n:9,d}   {sweep * 1e3:9.3f} ms a sweep, mean K {terms:.1f}, "
+            f"{sweep / n / terms * 1e9:.1f} ns a row and term"
+        )
+
+
+def measure_memory() -> None:
+    rng = np.random.default_rng(0)
+    print("\nmemory")
+    for n, p in ((100_000, 100), (2_000, 5_000)):
+        X = rng.normal(size=(n, p)).astype(np.float32)
+        tracemalloc.start()
+        _, bins = Encoder.fit(X)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        extra = (peak - bins.codes.nbytes) / X.size
+        print(f"encoding {n} x {p}: {extra:.2f} bytes a cell over input and codes (wanted: at most 1)")
+    n, K_max = 200_000, 20
+    X = rng.random((n, 3)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=n)
+    peaks = []
+    for chains in (1, 3):
+        os.environ["RAYTPNN_THREADS"] = str(chains)
+        tracemalloc.start()
+        raytpnn.sample(X, y, chains=chains, warmup=2, draws=1, prior=Prior(K_max=K_max))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    os.environ["RAYTPNN_THREADS"] = "1"
+    per_row = (peaks[1] - peaks[0]) / 2 / n - 4 * K_max
+    print(f"a further chain of {n} rows: K_max floats and {per_row:.1f} bytes a row (wanted: at most 64)")
+
+
+def measure_start() -> None:
+    print("\nstart: first call of sample in a new process, imports included")
+    code = (
+        "import time; t = time.perf_counter(); import numpy as np, raytpnn; r = np.random.default_rng(0);"
+        "raytpnn.sample(r.normal(size=(100, 4)), r.normal(size=100), chains=1, warmup=1, draws=1);"
+        "print(time.perf_counter() - t)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        for label in ("cold cache", "warm cache", "warm cache"):
+            done = subprocess.run(
+                [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+            )
+            print(f"{label}: {float(done.stdout):.1f} s")
+
+
+PARTS = {
+    "boston": compare_on_boston,
+    "width": compare_widths,
+    "rows": compare_row_counts,
+    "memory": measure_memory,
+    "start": measure_start,
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run; all if none is named")
+    for part in parser.parse_args().parts or PARTS:
+        PARTS[part]()
