@@ -14,12 +14,24 @@ _HOMES = {
     "Posterior": "raytpnn.posterior.posterior",
     "Prior": "raytpnn.model.prior",
     "Moves": "raytpnn.engine.settings",
+    "BayesianTPNNRegressor": "raytpnn.estimator",
+    "BayesianTPNNClassifier": "raytpnn.estimator",
 }
 
-__all__ = ["Moves", "Posterior", "Prior", "__version__", "load", "sample"]
+__all__ = [
+    "BayesianTPNNClassifier",
+    "BayesianTPNNRegressor",
+    "Moves",
+    "Posterior",
+    "Prior",
+    "__version__",
+    "load",
+    "sample",
+]
 
 if TYPE_CHECKING:
     from raytpnn.engine.settings import Moves
+    from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load

@@ -1,9 +1,10 @@
-"""The command line: `raytpnn demo`."""
+"""The command line: `raytpnn demo` and `raytpnn report`."""
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -46,6 +47,26 @@ def demo(
     )
     print_result(post, X.iloc[test], y.iloc[test], float(y.iloc[train].mean()))
     say(f"{time.monotonic() - begin:.1f} seconds in all")
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a saved run.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the page; RUN/report.html if not given.")
+    ] = None,
+) -> None:
+    """Write one HTML page about a saved run: what was fitted, did it converge, what matters."""
+    from raytpnn.posterior.storage import load
+    from raytpnn.report.page import write_report
+
+    target = out or run / "report.html"
+    try:
+        write_report(load(run), target)
+    except (ValueError, OSError, ImportError) as problem:
+        say(f"error: {problem}")
+        raise typer.Exit(1) from None
+    print(target)
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from raytpnn.engine.execution import block_runner
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import build_problem, build_settings, residual_variance, scale_response
+from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.posterior.draws import Draws
@@ -128,8 +130,9 @@ def sample(
     if out is not None:
         from raytpnn.posterior.storage import refuse_to_replace
 
-        refuse_to_replace(out, overwrite=False)
+        refuse_to_replace(Path(out), overwrite=False)
     begin = time.monotonic()
+    helper = CompileHelper()
     encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
     response = as_response(y, likelihood, bins.n_rows)
     weight = as_weights(sample_weight, bins.n_rows)
@@ -142,12 +145,23 @@ def sample(
     problem = build_problem(bins, inner_y, weight, inner_offset, proposal)
     settings = build_settings(problem, likelihood, prior, moves, noise)
     plan = Plan(
-        problem, settings, scaling, likelihood, prior, moves, noise, seed, chains, warmup, draws, thin, backend
+        problem,
+        settings,
+        scaling,
+        likelihood,
+        prior,
+        moves,
+        noise,
+        seed,
+        chains,
+        warmup,
+        draws,
+        thin,
+        backend,
     )
     encoded = time.monotonic()
-    run = run_in_threads(
-        plan, make_reporter(progress, plan.sweeps, warmup), time_limit=time_limit
-    )
+    helper.finish()
+    run = run_in_threads(plan, make_reporter(progress, plan.sweeps, warmup), time_limit=time_limit)
     posterior = Posterior(
         draws=_pool(run, plan),
         encoder=encoder,

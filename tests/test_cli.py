@@ -24,3 +24,18 @@ def test_help_and_bad_options():
     wrong = run("demo", "--chains", "0")
     assert wrong.returncode == 2
     assert "chains" in wrong.stderr
+
+
+def test_report_writes_a_page_and_names_what_is_wrong(tmp_path):
+    import numpy as np
+
+    import raytpnn
+
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    raytpnn.sample(x, x[:, 0], chains=2, warmup=30, draws=60, out=tmp_path / "run")
+    done = run("report", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert "<html" in (tmp_path / "run" / "report.html").read_text()
+    missing = run("report", str(tmp_path / "nothing"))
+    assert missing.returncode == 1
+    assert "nothing" in missing.stderr

@@ -29,7 +29,8 @@ def test_a_second_fit_compiles_nothing():
 
 
 def test_import_loads_nothing_heavy():
-    code = "import raytpnn, sys; print([m for m in ('numba', 'pandas', 'pyarrow', 'scipy', 'sklearn', 'ray') if m in sys.modules])"
+    heavy = ("numba", "pandas", "pyarrow", "scipy", "sklearn", "ray")
+    code = f"import raytpnn, sys; print([name for name in {heavy} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

@@ -19,9 +19,7 @@ def run(backend, sweeps, moves, **case):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
-@pytest.mark.parametrize(
-    ("moves", "sweeps"), [(Moves(), 70), (Moves.paper(), 150)], ids=["default", "paper"]
-)
+@pytest.mark.parametrize(("moves", "sweeps"), [(Moves(), 70), (Moves.paper(), 150)], ids=["default", "paper"])
 def test_numba_equals_reference_decision_by_decision(family, moves, sweeps):
     compiled, draws = run("numba", sweeps, moves, family=family, p=6, missing=0.1)
     reference, expected = run("reference", sweeps, moves, family=family, p=6, missing=0.1)
@@ -84,10 +82,22 @@ def test_threads_do_not_change_the_draws():
 
     case = make_case(n=40, p=5, prior=Prior(K_max=20))
     plan = Plan(
-        case.problem, case.settings, Scaling(), case.family, case.prior, case.moves, 1.0, 7, 4, 60, 60, 2, "numba"
+        case.problem,
+        case.settings,
+        Scaling(),
+        case.family,
+        case.prior,
+        case.moves,
+        1.0,
+        7,
+        4,
+        60,
+        60,
+        2,
+        "numba",
     )
     runs = [run_in_threads(plan, Reporter(plan.sweeps, 60), workers=workers) for workers in (1, 4)]
-    one, four = ([part for part in run.draws] for run in runs)
+    one, four = (run.draws for run in runs)
     assert [int(part.chain[0]) for part in one] == [int(part.chain[0]) for part in four]
     for left, right in zip(one, four, strict=True):
         assert np.array_equal(left.beta, right.beta)

@@ -3,8 +3,8 @@
 States come from the prior, data from the model given the state, then the move is applied 40 times. If
 it leaves the posterior invariant, no functional of (state, data) changes in mean. The differences are
 paired, so that small mistakes show. A run makes up to 20 z-tests; each fails by chance with probability
-7e-6 (|z| > 4.5), so that all tests of this file together raise a false alarm about once in 300 runs with new seeds; the
-seeds are fixed.
+7e-6 (|z| > 4.5), so that all tests of this file together raise a false alarm about once in 200 runs with
+new seeds; the seeds are fixed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from chain_cases import NO_MOVES, make_case
 from numba import njit
 
 from raytpnn.engine.binding import rebuild
-from raytpnn.engine.moves import langevin
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.sets import weight_off_set
 from raytpnn.engine.memory import doubles
+from raytpnn.engine.moves import langevin
+from raytpnn.engine.sets import weight_off_set
+from raytpnn.engine.settings import Moves
 from raytpnn.engine.sweep import run_block
 from raytpnn.numerics.elementary import log
 

@@ -34,7 +34,7 @@ def checks(case, record) -> dict[str, float]:
     p = len(case.problem.codes)
     found = {}
     for k, weight in enumerate(PRIOR.count_weights(len(case.problem.y))):
-        found[f"P(K={k})"] = z_score((record.K == k).astype(float), weight)
+        found[f"P(K={k})"] = z_score((k == record.K).astype(float), weight)
     terms = np.arange(PRIOR.K_max) < record.K[:, None]
     mean_K = PRIOR.count_weights(len(case.problem.y)) @ np.arange(PRIOR.K_max + 1)
     orders = PRIOR.order_weights(p)

@@ -32,7 +32,9 @@ def test_gaussian_fit_end_to_end(tmp_path):
     assert np.corrcoef(post.predict(X), 3.0 * f)[0, 1] > 0.97
     scalars = post.scalars()
     assert list(scalars.columns[:6]) == ["chain", "draw", "K", "loglik", "intercept", "nuisance"]
-    assert scalars["nuisance"].mean() == pytest.approx(1.0, rel=0.5), "the noise variance is on the user's scale"
+    assert scalars["nuisance"].mean() == pytest.approx(1.0, rel=0.5), (
+        "the noise variance is on the user's scale"
+    )
     assert scalars["intercept"].mean() == pytest.approx(y.mean(), abs=0.5)
     terms = post.terms()
     assert {"chain", "draw", "features", "b", "gamma", "beta"} <= set(terms.columns)
@@ -54,7 +56,9 @@ def test_reported_loglik_is_that_of_the_data():
     post = raytpnn.sample(X, y, sample_weight=weight, offset=offset, **SHORT)
     mean = post.predict_draws(X, offset=offset)
     variance = post.draws.nuisance[:, None]
-    expected = np.sum(weight * (-0.5 * np.log(2 * np.pi * variance) - 0.5 * (y - mean) ** 2 / variance), axis=1)
+    expected = np.sum(
+        weight * (-0.5 * np.log(2 * np.pi * variance) - 0.5 * (y - mean) ** 2 / variance), axis=1
+    )
     np.testing.assert_allclose(post.draws.loglik, expected, rtol=1e-4)
 
 
@@ -110,8 +114,10 @@ def test_doubled_weights_are_doubled_rows(family):
     weighted = raytpnn.sample(X, y, sample_weight=np.full(40, 2.0), **args)
     plain = raytpnn.sample(X, y, **args)
     levels = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]})
-    spread = {name: fit.predict_draws(levels).std(axis=0) for name, fit in
-              {"twice": twice, "weighted": weighted, "plain": plain}.items()}
+    spread = {
+        name: fit.predict_draws(levels).std(axis=0)
+        for name, fit in {"twice": twice, "weighted": weighted, "plain": plain}.items()
+    }
     np.testing.assert_allclose(spread["weighted"], spread["twice"], rtol=0.2)
     assert np.mean(spread["plain"] / spread["twice"]) > 1.15
 

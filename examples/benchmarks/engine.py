@@ -65,7 +65,9 @@ def compare_on_boston() -> None:
     post = ours()
     own = seconds(ours)
     terms = post.draws.K.mean()
-    print(f"raytpnn    {own:7.2f} s   {own / 2000 / len(y) / terms * 1e9:.1f} ns a row and term, mean K {terms:.0f}")
+    print(
+        f"raytpnn    {own:7.2f} s   {own / 2000 / len(y) / terms * 1e9:.1f} ns a row and term, mean K {terms:.0f}"
+    )
     for label, other in (("stochtree", stochtree_fit), ("bartz", bartz_fit)):
         try:
             fit = other(X.to_numpy(), y)
@@ -120,7 +122,9 @@ def compare_widths() -> None:
         runs = [time_a_sweep(X, y, 30, 1000) for _ in range(2)]
         sweep, terms = min(runs)
         cost[p] = sweep / terms
-        print(f"p = {p:6d}   {sweep * 1e6:7.0f} us a sweep, mean K {terms:.1f}, {cost[p] * 1e6:.2f} us a term")
+        print(
+            f"p = {p:6d}   {sweep * 1e6:7.0f} us a sweep, mean K {terms:.1f}, {cost[p] * 1e6:.2f} us a term"
+        )
     print(f"ratio for the same number of terms: {cost[54_675] / cost[500]:.2f} (wanted: at most 1.3)")
 
 
@@ -189,7 +193,13 @@ PARTS = {
 }
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run; all if none is named")
-    for part in parser.parse_args().parts or PARTS:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", help="parts to run; all if none is named")
+    wanted = parser.parse_args().parts
+    unknown = set(wanted) - set(PARTS)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    for part in wanted or PARTS:
         PARTS[part]()

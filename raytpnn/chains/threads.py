@@ -108,10 +108,11 @@ def run_in_threads(
             while pending:
                 _, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
                 reporter.update([worker.status() for worker in crew])
-                failed = any(f.done() and f.exception() is not None for f in futures)
-                late = time_limit is not None and time.monotonic() - begin > time_limit
-                if failed or (late and pending):
+                if any(f.done() and f.exception() is not None for f in futures):
+                    run.stopped = "failure"
+                elif pending and time_limit is not None and time.monotonic() - begin > time_limit:
                     run.stopped = "time limit"
+                if run.stopped is not None:
                     break
         except KeyboardInterrupt:
             run.stopped = "interrupt"

@@ -61,7 +61,9 @@ class _Rebuilder:
 
     def _copy(self, function: Any) -> Any:
         source = function.py_func
-        used = {name: source.__globals__[name] for name in source.__code__.co_names if name in source.__globals__}
+        used = {
+            name: source.__globals__[name] for name in source.__code__.co_names if name in source.__globals__
+        }
         copied = {}
         for name, value in used.items():
             if name in self.replacements:

@@ -22,8 +22,8 @@ from raytpnn.engine.layout import (
     WORK,
     Record,
 )
-from raytpnn.engine.units import unit_addresses
 from raytpnn.engine.setup import Problem, new_record_of
+from raytpnn.engine.units import unit_addresses
 
 __all__ = ["Block", "Chain", "new_state"]
 
@@ -54,7 +54,7 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
     n = len(problem.y)
     K_max, D = int(settings.K_max), int(settings.max_order)
     width = int(np.iinfo(problem.codes.dtype).max) + 1
-    arrays = {
+    arrays: dict[str, np.ndarray] = {
         "phi": np.zeros((K_max + 1, n), np.float32),
         "fit": np.zeros(n),
         "trial_fit": np.zeros(n),

@@ -11,10 +11,10 @@ __all__ = ["contains", "draw_off_set", "extension_weight", "sort_set", "weight_o
 @internal
 def contains(features, d, feature):
     """Whether `feature` is one of the first d."""
+    found = False
     for i in range(d):
-        if features[i] == feature:
-            return True
-    return False
+        found |= features[i] == feature
+    return found
 
 
 @internal
@@ -77,7 +77,7 @@ def extension_weight(problem, state, features, d, skip):
             added = -1
             missing = 0
             for i in range(d):
-                if not contains(smaller, d - 1, features[i]):
+                if not contains(smaller, d - 1, int(features[i])):
                     added = features[i]
                     missing += 1
             if missing == 1:

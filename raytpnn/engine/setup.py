@@ -126,7 +126,9 @@ def build_problem(
     }
     if int(arrays["n_bins"].max()) > bins.missing_code:
         # Compiled code trusts these numbers: tables have one entry a code.
-        raise ValueError(f"a feature has {arrays['n_bins'].max()} bins, {bins.codes.dtype} codes allow {bins.missing_code}")
+        raise ValueError(
+            f"a feature has {arrays['n_bins'].max()} bins, {bins.codes.dtype} codes allow {bins.missing_code}"
+        )
     record = new_record_of(PROBLEM)
     record.n = bins.n_rows
     record.p = bins.n_features

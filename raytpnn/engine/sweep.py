@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.moves.birth_death import birth_or_death
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.rows import fit_from_terms
 from raytpnn.numerics.jit import compiled, internal
 
@@ -19,9 +19,7 @@ __all__ = ["begin_block", "run_block", "sweep"]
 def begin_block(problem, settings, state, work):
     """Recompute phi, fit and log-likelihood from the terms: a block depends on its checkpoint alone."""
     for k in range(state.K):
-        build_phi(
-            problem, work, state.features[k], state.b[k], state.gamma[k], state.order[k], 0, k
-        )
+        build_phi(problem, work, state.features[k], state.b[k], state.gamma[k], state.order[k], 0, k)
     fit_from_terms(problem, work, state.K, state.scalar[INTERCEPT], state.beta[:], work.fit)
     refresh_likelihood(problem, settings, state, work)
 

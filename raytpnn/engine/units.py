@@ -19,7 +19,7 @@ from raytpnn.engine.layout import WORK
 from raytpnn.engine.types import WORK_T
 from raytpnn.numerics.jit import internal
 
-__all__ = ["unit", "unit_addresses"]
+__all__ = ["UNIT_NAMES", "compile_unit", "is_cached", "unit", "unit_addresses"]
 
 # Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
 UNIT_NAMES = (
@@ -40,6 +40,7 @@ UNIT_NAMES = (
     "update_intercept",
 )
 _UNITS: dict[str, tuple[Any, Any]] = {}
+_UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
 
 def unit(signature: Any) -> Any:
@@ -51,7 +52,7 @@ def unit(signature: Any) -> Any:
         _UNITS[function.__name__] = (dispatcher, signature)
         # Numba keeps the value of a record as a pointer to it.
         place = signature.args.index(WORK_T)
-        offset = (WORK.fields or {})["units"][1] + 8 * slot
+        offset = _UNITS_OFFSET + 8 * slot
 
         def call(typingctx, *args):
             def codegen(context, builder, _, values):
@@ -78,17 +79,31 @@ def unit(signature: Any) -> Any:
     return decorate
 
 
-def unit_addresses() -> np.ndarray:
-    """Addresses of all units, compiled or taken from the cache as needed, (units,) int64."""
+def _unit(name: str) -> tuple[Any, Any]:
     import_module("raytpnn.engine.sweep")  # the sweep imports every move, and so declares every unit
-    addresses = np.zeros(len(UNIT_NAMES), np.int64)
-    for slot, name in enumerate(UNIT_NAMES):
-        dispatcher, signature = _UNITS[name]
-        dispatcher.compile(signature.args)
-        result = dispatcher.overloads[signature.args]
-        if result.signature.return_type != signature.return_type:
-            raise TypeError(
-                f"unit {name} returns {result.signature.return_type}, declared as {signature.return_type}"
-            )
-        addresses[slot] = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-    return addresses
+    return _UNITS[name]
+
+
+def is_cached(name: str) -> bool:
+    """Whether a unit is compiled already, here or in the cache."""
+    dispatcher, signature = _unit(name)
+    if signature.args in dispatcher.overloads:
+        return True
+    return dispatcher._cache.load_overload(signature.args, dispatcher.targetctx) is not None
+
+
+def compile_unit(name: str) -> int:
+    """Compile a unit, or take it from the cache; returns its address."""
+    dispatcher, signature = _unit(name)
+    dispatcher.compile(signature.args)
+    result = dispatcher.overloads[signature.args]
+    if result.signature.return_type != signature.return_type:
+        raise TypeError(
+            f"unit {name} returns {result.signature.return_type}, declared as {signature.return_type}"
+        )
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def unit_addresses() -> np.ndarray:
+    """Addresses of all units, (units,) int64."""
+    return np.array([compile_unit(name) for name in UNIT_NAMES], np.int64)

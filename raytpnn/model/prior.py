@@ -7,7 +7,7 @@ from math import lgamma
 
 import numpy as np
 
-__all__ = ["PriorDraw", "PriorTerm", "Prior", "sample"]
+__all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 
 # Scale of the inverse gamma prior of sigma_beta2 by family, on the internal scale of the response.
 SIGMA_BETA2_SCALE = {"gaussian": 0.05, "bernoulli": 0.3, "poisson": 0.05}
@@ -93,7 +93,10 @@ class Prior:
     def log_set_prior(self, n_features: int) -> np.ndarray:
         """Log prior probability of one particular set of d features at index d, minus infinity at 0."""
         weights = self.order_weights(n_features)
-        log_sets = [lgamma(n_features + 1) - lgamma(d + 1) - lgamma(n_features - d + 1) for d in range(1, len(weights) + 1)]
+        log_sets = [
+            lgamma(n_features + 1) - lgamma(d + 1) - lgamma(n_features - d + 1)
+            for d in range(1, len(weights) + 1)
+        ]
         return np.concatenate([[-np.inf], np.log(weights) - log_sets])
 
     def count_weights(self, n_rows: int) -> np.ndarray:

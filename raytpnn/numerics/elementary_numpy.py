@@ -74,9 +74,9 @@ def normal_quantile(u: float) -> float:
         r = np.float64(0.180625 - q * q)
         centre = q * horner(c.PPND_CENTRE_NUMERATOR, r) / horner(c.PPND_CENTRE_DENOMINATOR, r)
         return float(centre)
-    r = math.sqrt(-float(log(u if q < 0.0 else 1.0 - u)))
-    if r <= 5.0:
-        value = ratio(c.PPND_MIDDLE_NUMERATOR, c.PPND_MIDDLE_DENOMINATOR, r - 1.6)
+    root = math.sqrt(-float(log(u if q < 0.0 else 1.0 - u)))
+    if root <= 5.0:
+        value = ratio(c.PPND_MIDDLE_NUMERATOR, c.PPND_MIDDLE_DENOMINATOR, root - 1.6)
     else:
-        value = ratio(c.PPND_TAIL_NUMERATOR, c.PPND_TAIL_DENOMINATOR, r - 5.0)
+        value = ratio(c.PPND_TAIL_NUMERATOR, c.PPND_TAIL_DENOMINATOR, root - 5.0)
     return float(-value if q < 0.0 else value)

@@ -13,6 +13,7 @@ __all__ = ["compiled", "internal"]
 
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @cache
@@ -51,5 +52,5 @@ def compiled(function: Any) -> Any:
 
 def internal(function: Any) -> Any:
     """Compile a function that only compiled code calls: without a wrapper for Python that is faster."""
-    made = njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)
+    made = njit(function, **OPTIONS, **WITHOUT_WRAPPER)
     return _once_a_type(_cached_with_callees(made))

@@ -53,7 +53,7 @@ def cholesky(a, size):
 
 @internal
 def solve_lower(a, x, size):
-    """x = L^-1 x."""
+    """X = L^-1 x."""
     for i in range(size):
         total = x[i]
         for m in range(i):
@@ -63,7 +63,7 @@ def solve_lower(a, x, size):
 
 @internal
 def solve_upper(a, x, size):
-    """x = L^-T x."""
+    """X = L^-T x."""
     for i in range(size - 1, -1, -1):
         total = x[i]
         for m in range(i + 1, size):

@@ -177,9 +177,7 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     there = log_target(settings, state, gamma, new_beta, d)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     change = scale * (work.sums[0] - state.scalar[FIT_LOGLIK]) + there - here
-    back = log_proposal(
-        point[THERE], point[GRADIENT_THERE], point[PRECISION_THERE], point[HERE], step, size
-    )
+    back = log_proposal(point[THERE], point[GRADIENT_THERE], point[PRECISION_THERE], point[HERE], step, size)
     forth = log_proposal(point[HERE], point[GRADIENT], point[PRECISION], point[THERE], step, size)
     return change + back - forth
 
@@ -189,7 +187,7 @@ def langevin(problem, settings, state, work, k, warming_up):
     """One Langevin step of term k."""
     d = state.order[k]
     log_ratio = log_ratio_of_move(problem, settings, state, work, k, exp(state.log_step[d]))
-    u, v = uniforms(state, FOR_LANGEVIN, k, 0)
+    u, _ = uniforms(state, FOR_LANGEVIN, k, 0)
     accepted = log(u) < log_ratio
     state.tally[LANGEVIN, 0] += 1
     if accepted:

@@ -60,7 +60,9 @@ def propose_set(problem, settings, state, work, k):
     trial = work.trial_features[0]
     u, v = uniforms(state, FOR_RESTRUCTURE, k, 0)
     pick, _ = uniforms(state, FOR_RESTRUCTURE, k, 1)
-    move = ADDING if u < settings.q_add else (DELETING if u < settings.q_add + settings.q_delete else CHANGING)
+    move = (
+        ADDING if u < settings.q_add else (DELETING if u < settings.q_add + settings.q_delete else CHANGING)
+    )
     # The variable at `place` goes; none does in Adding.
     place = d if move == ADDING else min(int(v * d), d - 1)
     kept = 0
@@ -73,7 +75,7 @@ def propose_set(problem, settings, state, work, k):
     if move == DELETING:
         if kept == 0:
             return move, 0, 0, 0.0
-        return move, kept, 0, log_deleting_ratio(problem, settings, trial, kept, features[place])
+        return move, kept, 0, log_deleting_ratio(problem, settings, trial, kept, int(features[place]))
     if kept >= settings.max_order or d >= problem.p:
         return move, 0, 0, 0.0
     j = draw_off_set(problem, work, features, d, pick)
@@ -83,7 +85,7 @@ def propose_set(problem, settings, state, work, k):
     prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, k, kept)
     if move == ADDING:
         return move, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
-    ratio = log_pick(problem, trial, d, features[place]) - log_pick(problem, features, d, j)
+    ratio = log_pick(problem, trial, d, int(features[place])) - log_pick(problem, features, d, j)
     return move, d, 0, ratio
 
 

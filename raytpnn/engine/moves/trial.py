@@ -6,7 +6,17 @@ from raytpnn.engine.layout import B_GAMMA
 from raytpnn.engine.random import gamma_variate, uniforms
 from raytpnn.engine.rows import MOMENTS, evaluate, multiply_factor
 from raytpnn.engine.tables import SMALLEST_MEAN, factor_table
-from raytpnn.engine.types import FEATURES, FLAG, INTEGER, NOTHING, PROBLEM_T, SETTINGS_T, STATE_T, VECTOR, WORK_T
+from raytpnn.engine.types import (
+    FEATURES,
+    FLAG,
+    INTEGER,
+    NOTHING,
+    PROBLEM_T,
+    SETTINGS_T,
+    STATE_T,
+    VECTOR,
+    WORK_T,
+)
 from raytpnn.engine.units import unit
 from raytpnn.model.families.base import DERIVATIVES
 from raytpnn.numerics.jit import internal
@@ -19,7 +29,7 @@ GAMMA_SLOTS = 1 << 20
 
 @unit(FLAG(PROBLEM_T, WORK_T, FEATURES, VECTOR, VECTOR, INTEGER, INTEGER, INTEGER))
 def build_phi(problem, work, features, b, gamma, d, first, row):
-    """Multiply factors first ... d - 1 into a row of phi that holds those before; False if one has no mass."""
+    """Multiply factors first ... d - 1 into a row of phi with those before; False if one has no mass."""
     for j in range(first, d):
         c = factor_table(problem, work, j, features[j], b[j], gamma[j])
         if not c >= SMALLEST_MEAN:

@@ -39,7 +39,7 @@ class Family(ABC):
 
     @abstractmethod
     def row_loglik(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """eta * log q(y), up to what does not depend on f: the reference of the compiled kernel."""
+        """Eta * log q(y), up to what does not depend on f: the reference of the compiled kernel."""
 
     @abstractmethod
     def log_constant(self, y: np.ndarray, w: np.ndarray) -> float:
@@ -47,7 +47,7 @@ class Family(ABC):
 
     @abstractmethod
     def log_density(self, y: np.ndarray, f: np.ndarray, nuisance: np.ndarray | float) -> np.ndarray:
-        """log q(y), broadcasting over all three arguments."""
+        """Log q(y), broadcasting over all three arguments."""
 
     @abstractmethod
     def cdf(self, y: np.ndarray, f: np.ndarray, nuisance: np.ndarray | float) -> np.ndarray:
@@ -58,9 +58,7 @@ class Family(ABC):
         """Smallest y with P(Y <= y) >= u."""
 
     @abstractmethod
-    def sample(
-        self, rng: np.random.Generator, f: np.ndarray, nuisance: np.ndarray | float
-    ) -> np.ndarray:
+    def sample(self, rng: np.random.Generator, f: np.ndarray, nuisance: np.ndarray | float) -> np.ndarray:
         """Draw responses."""
 
     @abstractmethod

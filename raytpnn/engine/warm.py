@@ -1,0 +1,84 @@
+"""The first compilation on a machine, shared with a second process.
+
+Numba compiles one function at a time. When the cache is cold, a helper process compiles some of the units
+into the cache while this one encodes the data and compiles the others; whatever the helper did not do is
+done here, so that nothing depends on it. Set RAYTPNN_COMPILE_HELPER=0 to do without.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from raytpnn.engine.sweep import run_block
+from raytpnn.engine.units import UNIT_NAMES, compile_unit, is_cached, unit_addresses
+
+__all__ = ["CompileHelper"]
+
+# About half of the work, and little that the other half needs too.
+HELPERS_SHARE = (
+    "joint_beta",
+    "log_ratio_of_move",
+    "term_tables",
+    "try_restructure",
+    "update_intercept",
+    "draw_scales",
+    "draw_nuisance",
+)
+# Far more than it takes; after that this process compiles all by itself.
+PATIENCE_SECONDS = 120.0
+
+
+class CompileHelper:
+    """Starts the helper process if the cache is cold; `finish` makes every unit ready."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        wanted = os.environ.get("RAYTPNN_COMPILE_HELPER", "1") != "0"
+        cold = not is_cached("joint_beta") and not is_cached("evaluate")
+        if wanted and cold and sys.executable and (os.cpu_count() or 1) > 1:
+            command = [sys.executable, "-m", "raytpnn.engine.warm"]
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+            except OSError:
+                self._process = None
+
+    def finish(self) -> None:
+        """Compile the rest here, wait for the helper, and take what it compiled from the cache."""
+        if self._process is None:
+            return
+        try:
+            for name in UNIT_NAMES:
+                if name not in HELPERS_SHARE:
+                    compile_unit(name)
+            self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        unit_addresses()
+
+
+def main() -> None:
+    """What the helper process does."""
+    from numba import typeof, types
+
+    from raytpnn.engine.chain import new_record
+    from raytpnn.engine.layout import SETTINGS
+    from raytpnn.engine.setup import new_record_of
+    from raytpnn.engine.types import CHAIN
+
+    for name in HELPERS_SHARE:
+        compile_unit(name)
+    settings = new_record_of(SETTINGS)
+    settings.K_max = settings.max_order = 1
+    run_block.compile((*CHAIN, typeof(new_record(settings, 1)), *[types.int64] * 4))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""The prior and its sampler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from raytpnn.model.prior import Prior, sample
+
+
+def test_order_weights_follow_the_paper_and_stop_at_p():
+    prior = Prior()
+    adding = [0.95 * (1 + d) ** -2.0 for d in range(1, 4)]
+    raw = np.array([1 - adding[0], adding[0] * (1 - adding[1]), adding[0] * adding[1] * (1 - adding[2])])
+    np.testing.assert_allclose(prior.order_weights(3), raw / raw.sum())
+    assert len(prior.order_weights(100)) == 8
+    assert prior.order_weights(1).tolist() == [1.0]
+
+
+def test_set_prior_sums_to_one():
+    prior = Prior(max_order=4)
+    log_prior = prior.log_set_prior(6)
+    total = sum(np.exp(log_prior[d]) * stats.binom(6, 0.5).pmf(d) * 2**6 for d in range(1, 5))
+    assert total == pytest.approx(1.0)
+    assert log_prior[0] == -np.inf
+
+
+def test_noise_prior_has_the_asked_quantile():
+    prior = Prior(v=3.0, q_lambda=0.9)
+    scale = prior.noise_scale(2.0)
+    assert stats.invgamma(1.5, scale=1.5 * scale).cdf(2.0) == pytest.approx(0.9)
+
+
+def test_sampler_draws_from_the_prior():
+    """Each test at level 1e-5."""
+    prior = Prior(K_max=5, C0=0.1, a_gamma=1.5)
+    rng = np.random.default_rng(0)
+    draws = [sample(prior, rng, 50, 6, "gaussian", noise_scale=0.5, intercept_mean=1.0) for _ in range(4000)]
+    counts = np.bincount([len(draw.terms) for draw in draws], minlength=6)
+    assert stats.chisquare(counts, 4000 * prior.count_weights(50)).pvalue > 1e-5
+    terms = [(draw, term) for draw in draws for term in draw.terms]
+    orders = np.bincount([len(term.features) for _, term in terms], minlength=7)[1:]
+    assert stats.chisquare(orders, len(terms) * prior.order_weights(6)).pvalue > 1e-5
+    gamma = np.concatenate([term.gamma / draw.b_gamma for draw, term in terms])
+    beta = np.array([term.beta / np.sqrt(draw.sigma_beta2) for draw, term in terms])
+    checks = {
+        "gamma": (gamma, stats.gamma(1.5)),
+        "beta": (beta, stats.norm()),
+        "b": (np.concatenate([term.b for _, term in terms]), stats.uniform()),
+        "b_gamma": ([draw.b_gamma for draw in draws], stats.invgamma(2, scale=0.06)),
+        "sigma_beta2": (
+            [draw.sigma_beta2 for draw in draws],
+            stats.invgamma(2, scale=prior.beta_variance_scale("gaussian")),
+        ),
+        "nuisance": ([draw.nuisance for draw in draws], stats.invgamma(1.5, scale=0.75)),
+        "intercept": ([draw.intercept for draw in draws], stats.norm(1.0, 10.0)),
+    }
+    for name, (values, law) in checks.items():
+        assert stats.kstest(values, law.cdf).pvalue > 1e-5, name
+    assert all(len(set(term.features)) == len(term.features) for _, term in terms)
+
+
+def test_fixed_scales_stay_fixed():
+    draw = sample(Prior(b_gamma=0.2, sigma_beta2=0.7), np.random.default_rng(0), 50, 6, "bernoulli")
+    assert (draw.b_gamma, draw.sigma_beta2, draw.nuisance) == (0.2, 0.7, 1.0)
