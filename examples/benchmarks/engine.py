@@ -65,9 +65,8 @@ def compare_on_boston() -> None:
     post = ours()
     own = seconds(ours)
     terms = post.draws.K.mean()
-    print(
-        f"raytpnn    {own:7.2f} s   {own / 2000 / len(y) / terms * 1e9:.1f} ns a row and term, mean K {terms:.0f}"
-    )
+    each = own / 2000 / len(y) / terms * 1e9
+    print(f"raytpnn    {own:7.2f} s   {each:.1f} ns a row and term, mean K {terms:.0f}")
     for label, other in (("stochtree", stochtree_fit), ("bartz", bartz_fit)):
         try:
             fit = other(X.to_numpy(), y)
