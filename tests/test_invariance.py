@@ -20,6 +20,7 @@ from raytpnn.engine.moves import langevin
 from raytpnn.engine.sets import weight_off_set
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.sweep import run_block
+from raytpnn.model.prior import Prior
 from raytpnn.numerics.elementary import log
 
 LIMIT = 4.5
@@ -46,9 +47,11 @@ MOVES = {
 }
 
 
-def largest_z(moves: Moves, family: str, repetitions: int, block=None, seed: int = 3) -> tuple[float, float]:
+def largest_z(
+    moves: Moves, family: str, repetitions: int, block=None, seed: int = 3, prior: Prior | None = None
+) -> tuple[float, float]:
     """Largest |z| over the functionals, and the share of repetitions that changed anything."""
-    case = make_case(family, n=12, p=4, moves=moves, run_block=block, seed=seed)
+    case = make_case(family, n=12, p=4, prior=prior, moves=moves, run_block=block, seed=seed)
     case.rng = np.random.default_rng(seed)
     case.chain.state.log_step[:] = np.log(moves.step_size)
     differences = []
@@ -73,6 +76,13 @@ def test_move_leaves_the_posterior_invariant(name, family):
         pytest.skip("only the gaussian family has a nuisance")
     z, changed = largest_z(MOVES[name], family, 2000)
     assert changed > 0.2, "the move never moves: nothing was tested"
+    assert z < LIMIT
+
+
+def test_large_counts_leave_the_posterior_invariant():
+    prior = Prior(K_max=4, C0=0.1, max_order=3, intercept_sd=0.7, sigma_beta2_scale=0.5)
+    z, changed = largest_z(MOVES["all together"], "poisson", 2000, prior=prior)
+    assert changed > 0.2
     assert z < LIMIT
 
 
