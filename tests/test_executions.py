@@ -12,29 +12,39 @@ from raytpnn.engine.settings import Moves
 from raytpnn.model.prior import Prior
 
 
+def differing(left, right):
+    """Fields in which two chains' states differ."""
+    return [
+        name for name in left.state.dtype.names if left.state[name].tobytes() != right.state[name].tobytes()
+    ]
+
+
 def run(backend, sweeps, moves, **case):
-    made = make_case(backend=backend, moves=moves, prior=Prior(K_max=12, max_order=4, C0=0.1), n=30, **case)
+    made = make_case(backend=backend, moves=moves, prior=Prior(K_max=12, max_order=4), n=30, **case)
     block = made.chain.run(0, sweeps, sweeps // 2, 1)
     return made.chain, block
 
 
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
-@pytest.mark.parametrize(("moves", "sweeps"), [(Moves(), 70), (Moves.paper(), 150)], ids=["default", "paper"])
+@pytest.mark.parametrize(
+    ("moves", "sweeps"), [(Moves(), 120), (Moves.paper(), 250)], ids=["default", "paper"]
+)
 def test_numba_equals_reference_decision_by_decision(family, moves, sweeps):
     compiled, draws = run("numba", sweeps, moves, family=family, p=6, missing=0.1)
     reference, expected = run("reference", sweeps, moves, family=family, p=6, missing=0.1)
-    assert compiled.checkpoint() == reference.checkpoint()
+    assert differing(compiled, reference) == []
     for name in draws.record._fields:
         assert np.array_equal(getattr(draws.record, name), getattr(expected.record, name)), name
     moves_made = sum(proposed for proposed, _ in compiled.acceptance().values())
-    assert moves_made > (1000 if moves == Moves() else 200)
+    assert moves_made > (2000 if moves == Moves() else 300)
 
 
 def test_sixteen_bit_codes_give_the_same_draws():
     narrow, _ = run("numba", 100, Moves(), p=6, missing=0.1)
     wide, _ = run("numba", 100, Moves(), p=6, missing=0.1, dtype=np.uint16)
     reference, _ = run("reference", 100, Moves(), p=6, missing=0.1, dtype=np.uint16)
-    assert narrow.checkpoint() == wide.checkpoint() == reference.checkpoint()
+    assert differing(narrow, wide) == []
+    assert differing(wide, reference) == []
 
 
 def test_more_than_one_row_block_is_alike_too():
@@ -45,7 +55,7 @@ def test_more_than_one_row_block_is_alike_too():
     reference = make_case(backend="reference", **args).chain
     for chain in (compiled, reference):
         chain.run(0, 30, 6, 1)
-    assert compiled.checkpoint() == reference.checkpoint()
+    assert differing(compiled, reference) == []
     assert compiled.acceptance()["langevin"][0] > 0
 
 
@@ -62,7 +72,7 @@ def test_a_block_depends_on_its_checkpoint_alone(backend):
     late.restore(early.checkpoint())
     for first in range(2 * sweeps, 5 * sweeps, sweeps):
         late.run(first, sweeps, 2 * sweeps, 1)
-    assert late.checkpoint() == whole.checkpoint()
+    assert differing(late, whole) == []
 
 
 def test_a_block_run_twice_gives_the_same_draws():

@@ -143,4 +143,4 @@ def test_a_twin_with_nothing_broken_is_the_sampler_itself():
         case.load(case.prior_draw(), 5)
         case.chain.run(0, 30, 0, 1)
         states.append(case.chain.checkpoint())
-    assert states[0] == states[1]
+    assert states[0] == states[1], "the copy took other decisions"

@@ -38,7 +38,8 @@ class CompileHelper:
         wanted = os.environ.get("RAYTPNN_COMPILE_HELPER", "1") != "0"
         cold = not is_cached("joint_beta") and not is_cached("evaluate")
         if wanted and cold and sys.executable and (os.cpu_count() or 1) > 1:
-            command = [sys.executable, "-m", "raytpnn.engine.warm"]
+            # -P: the package that this process uses, not one that lies in the current folder.
+            command = [sys.executable, "-P", "-m", "raytpnn.engine.warm"]
             try:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
