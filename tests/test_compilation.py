@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,9 +22,11 @@ def test_a_second_fit_compiles_nothing():
     X.columns = list("abcd")
     args = {"chains": 2, "warmup": 5, "draws": 5}
     raytpnn.sample(X, X["a"], **args).predict(X)
+    # Two-byte codes: the encoder's kernels are compiled for them too, the sampler's are not.
+    raytpnn.sample(X, X["a"], max_bins=300, **args)
     with event.install_recorder("numba:compile") as recorder:
         raytpnn.sample(X, X["b"], **args).predict(X)
-        # Another size, prior, family, moves and more bins than a byte holds: still the same code.
+        # Another size, prior, family and other moves: still the same code.
         raytpnn.sample(X.head(30), X["b"].head(30) > 0, family="bernoulli", **args)
         raytpnn.sample(X, X["c"], prior=Prior(K_max=7, max_order=2), moves=Moves.paper(), **args)
         raytpnn.sample(X, X["c"], max_bins=300, **args)
@@ -39,3 +44,27 @@ def test_public_names_resolve():
     for name in raytpnn.__all__:
         assert getattr(raytpnn, name) is not None
     assert set(raytpnn.__all__) <= set(dir(raytpnn))
+
+
+def test_strict_arithmetic_is_not_inherited_from_fast_callers():
+    """Numba compiles a callee with the fastmath of its first caller, unless told otherwise."""
+    code = """
+import numpy as np
+from raytpnn.numerics.elementary import exp
+from raytpnn.posterior.jit import fast
+
+@fast
+def caller(x):
+    return exp(x)
+
+first = caller(1.3)
+print(abs(first / np.exp(1.3) - 1) < 1e-12, abs(exp(1.3) / np.exp(1.3) - 1) < 1e-12)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        script = Path(folder) / "script.py"
+        script.write_text(code)
+        found = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, check=True, env=environment
+        )
+    assert found.stdout.split() == ["True", "True"]

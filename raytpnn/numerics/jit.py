@@ -12,7 +12,8 @@ from numba.core.types import unliteral
 __all__ = ["compiled", "internal"]
 
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+# It is said aloud because Numba lets a callee inherit it from the caller it is first compiled for.
+OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False}
 WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
