@@ -9,7 +9,7 @@ from raytpnn.engine.chain import Block
 from raytpnn.engine.layout import B_GAMMA, FIT_LOGLIK, INTERCEPT, NUISANCE, SIGMA_BETA2
 from raytpnn.posterior.draws import Draws
 
-__all__ = ["draws_of_block", "no_draws"]
+__all__ = ["draws_of_block"]
 
 
 def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Draws:
@@ -37,13 +37,6 @@ def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Dra
         b=record.b[:size][terms][variables],
         gamma=record.gamma[:size][terms][variables],
     )
-
-
-def no_draws(plan: Plan) -> Draws:
-    """No draws at all."""
-    from raytpnn.engine.chain import new_record
-
-    return draws_of_block(plan, 0, 0, Block(new_record(plan.settings, 1), 0, 0))
 
 
 def log_likelihood(plan: Plan, fit_loglik: np.ndarray, nuisance: np.ndarray) -> np.ndarray:

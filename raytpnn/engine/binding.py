@@ -13,7 +13,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-__all__ = ["rebuild"]
+__all__ = ["as_python", "rebuild"]
 
 
 def rebuild(function: Any, replacements: dict[str, Any], decorate: Callable[[Any], Any]) -> Any:

@@ -177,7 +177,7 @@ def build_settings(
     record.null_curvature = np.mean(family.variance(centre + problem.offset))
     for name in ("a_gamma", "v", "b_gamma_shape", "b_gamma_scale", "sigma_beta2_shape"):
         record[name] = getattr(prior, name)
-    for name in ("q_add", "q_delete", "q_change"):
+    for name in ("q_add", "q_delete"):  # a change is what remains
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
