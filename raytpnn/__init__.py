@@ -10,10 +10,12 @@ __version__ = "0.1.0"
 # Where a public name lives. Resolved when first used: importing the package costs next to nothing.
 _HOMES = {
     "sample": "raytpnn.sampling",
+    "resume": "raytpnn.sampling",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
     "Prior": "raytpnn.model.prior",
     "Moves": "raytpnn.engine.settings",
+    "Resources": "raytpnn.chains.resources",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -24,18 +26,21 @@ __all__ = [
     "Moves",
     "Posterior",
     "Prior",
+    "Resources",
     "__version__",
     "load",
+    "resume",
     "sample",
 ]
 
 if TYPE_CHECKING:
+    from raytpnn.chains.resources import Resources
     from raytpnn.engine.settings import Moves
     from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load
-    from raytpnn.sampling import sample
+    from raytpnn.sampling import resume, sample
 
 
 def __getattr__(name: str) -> Any:

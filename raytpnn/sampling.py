@@ -1,45 +1,47 @@
-"""`raytpnn.sample`: from a table and a response to a posterior."""
+"""`raytpnn.sample` and `raytpnn.resume`: from a table and a response to a posterior."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.plan import Plan
+from raytpnn.chains.conduct import Ways, conduct, empty_journal, journal_of
+from raytpnn.chains.coordinator import Finish, Goal, Journal
+from raytpnn.chains.plan import Length, Plan, make_plan
 from raytpnn.chains.progress import make_reporter
-from raytpnn.chains.threads import ThreadRun, run_in_threads
+from raytpnn.chains.ray_session import ray_is_meant
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.run import Run
+from raytpnn.chains.store import MemoryStore
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.feature_weights import resolve_feature_weights
 from raytpnn.data.response import as_offset, as_response, as_weights
+from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.execution import block_runner
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import build_problem, build_settings, residual_variance, scale_response
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
+from raytpnn.posterior.storage import load, refuse_to_replace
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.place import Place
 
-__all__ = ["sample"]
+__all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
 # Contract options of later versions: refused by name, never ignored.
-NOT_YET = {
-    "address": None,
-    "tempering": None,
-    "minibatch": None,
-    "delayed_acceptance": False,
-    "shards": 1,
-    "target_rhat": None,
-    "target_ess": None,
-}
+NOT_YET = {"tempering": None, "minibatch": None, "delayed_acceptance": False, "shards": 1}
 
 
 def sample(
@@ -70,6 +72,7 @@ def sample(
     target_ess: float | None = None,
     time_limit: float | None = None,
     missing_indicators: bool = False,
+    resources: Resources | None = None,
 ) -> Posterior:
     """Sample the posterior of a Bayesian tensor product neural network.
 
@@ -92,19 +95,29 @@ def sample(
         Most distinct values kept of a feature, at most 65,535.
     backend : {"auto", "numba", "reference"}
         Compiled, or the slow reference with the same draws.
-    executor : {"auto", "threads"}
-        Chains run in threads of this process.
+    executor : {"auto", "ray", "threads"}
+        Where chains run, which changes no draw. "auto" is Ray when a cluster is connected or addressed (by
+        `address` or the environment variable RAY_ADDRESS), and threads of this process otherwise. "ray"
+        without a cluster starts one on this machine and stops it again.
+    address : str, optional
+        Of a Ray cluster to join.
     sample_weight, offset : (n,), optional
         Weights of the rows' log-likelihoods; known part of f (log exposure for counts).
-    out : path, optional
-        Folder to save the run to.
+    out : path or URI, optional
+        Folder to keep the run in, also on s3:// and gs://. Finished blocks are written as they come: what
+        ends too early can be gone on with by `raytpnn.resume`. On a Ray cluster all nodes must see it.
     progress : bool
         Report to standard error while sampling.
+    target_rhat, target_ess : float, optional
+        Stop at the first round of blocks at which R-hat of every watched quantity is at most this, its
+        effective number of draws (bulk and tail, all chains together) at least that.
     time_limit : float, optional
-        Seconds after which sampling stops, keeping what was drawn.
+        Seconds after which no new block begins; what was drawn is kept.
     missing_indicators : bool
         Add a feature "x is missing" for every column with missing values.
-    address, tempering, minibatch, delayed_acceptance, shards, target_rhat, target_ess
+    resources : Resources, optional
+        What a worker on Ray asks for; one CPU by default.
+    tempering, minibatch, delayed_acceptance, shards
         Not part of this version: anything but the default is refused.
 
     Returns
@@ -126,11 +139,11 @@ def sample(
     moves = _instance("moves", moves, Moves)
     likelihood = get_family(family)
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
-    _check_choices(prior, backend, executor, time_limit)
-    if out is not None:
-        from raytpnn.posterior.storage import refuse_to_replace
-
-        refuse_to_replace(Path(out), overwrite=False)
+    _check_choices(prior, backend)
+    ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
+    place = None if out is None else Place(out)
+    if place is not None:
+        refuse_to_replace(place, overwrite=False)
     begin = time.monotonic()
     helper = CompileHelper()
     encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
@@ -140,30 +153,21 @@ def sample(
     proposal = resolve_feature_weights(
         feature_weights, bins, response.values, likelihood, encoder, sample_weight=weight
     )
-    scaling, inner_y, inner_offset = scale_response(likelihood, response.values, shift)
-    noise = residual_variance(bins, inner_y - inner_offset) if likelihood.has_nuisance else 1.0
-    problem = build_problem(bins, inner_y, weight, inner_offset, proposal)
-    settings = build_settings(problem, likelihood, prior, moves, noise)
-    plan = Plan(
-        problem,
-        settings,
-        scaling,
-        likelihood,
-        prior,
-        moves,
-        noise,
-        seed,
-        chains,
-        warmup,
-        draws,
-        thin,
-        backend,
-    )
-    encoded = time.monotonic()
+    rows = TrainingRows(bins, response.values, weight, shift, proposal)
+    plan = make_plan(rows, likelihood, prior, moves, seed, Length(chains, warmup, draws, thin), backend)
+    config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
     helper.finish()
-    run = run_in_threads(plan, make_reporter(progress, plan.sweeps, warmup), time_limit=time_limit)
-    posterior = Posterior(
-        draws=_pool(run, plan),
+    ways.reporter.expect(plan.length.sweeps, warmup)
+    journal = empty_journal(plan)
+    with _where_blocks_go(place, ways.on_ray) as folder:
+        store: MemoryStore | Run = MemoryStore()
+        if folder is not None:
+            store = Run.begin(folder, plan, rows, encoder, response.classes, config)
+        finish = conduct(plan, store, journal, bins.names, ways)
+        config |= _outcome(journal, finish, ways)
+        drawn = _drawn(store, config, finish, plan.length)
+    return Posterior(
+        draws=drawn,
         encoder=encoder,
         bins=bins,
         family=likelihood,
@@ -171,11 +175,89 @@ def sample(
         weight=weight,
         offset=shift,
         classes=response.classes,
-        config=_config(plan, run, feature_weights, max_bins, encoded - begin),
+        config=config,
     )
-    if out is not None:
-        posterior.save(out)
-    return posterior
+
+
+def resume(
+    run: str | os.PathLike[str],
+    chains: int | None = None,
+    draws: int | None = None,
+    executor: str = "auto",
+    address: str | None = None,
+    progress: bool = False,
+    target_rhat: float | None = None,
+    target_ess: float | None = None,
+    time_limit: float | None = None,
+    resources: Resources | None = None,
+) -> Posterior:
+    """Go on with a run: the draws are those of one that was never disturbed.
+
+    Blocks that are missing or damaged are run, the others kept.
+
+    Parameters
+    ----------
+    run : path or URI
+        Folder of a run that `raytpnn.sample(out=...)` or `raytpnn fit` began.
+    chains, draws : int, optional
+        More chains, or more draws of each, than the run was begun with.
+    executor, address, progress, target_rhat, target_ess, time_limit, resources
+        As for `raytpnn.sample`.
+
+    Raises
+    ------
+    RunError
+        If there is no run, another version began it, or its data are damaged.
+    """
+    ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
+    opened = Run.open(Place(run))
+    opened.lengthen(chains, draws)
+    opened.place.sweep_up()
+    rows = opened.rows()
+    journal, problems = journal_of(opened)
+    for problem in problems:
+        warnings.warn(f"{problem}; the block is run again", stacklevel=2)
+    plan = opened.plan(rows)
+    ways.reporter.expect(plan.length.sweeps, plan.length.warmup)
+    opened.reopen()
+    before = opened.manifest["config"].get("sampling_seconds") or 0.0
+    finish = conduct(plan, opened, journal, rows.bins.names, ways)
+    config = opened.manifest["config"] | _outcome(journal, finish, ways)
+    config["sampling_seconds"] += before
+    _drawn(opened, config, finish, plan.length)
+    return load(opened.place.uri)
+
+
+@contextmanager
+def _where_blocks_go(place: Place | None, on_ray: bool) -> Iterator[Place | None]:
+    """Folder of the run: the user's; on Ray without one, a folder for the time of the run."""
+    if place is not None or not on_ray:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="raytpnn-", ignore_cleanup_errors=True) as folder:
+        yield Place(os.path.join(folder, "run"))
+
+
+def _ways(
+    executor: str, address: str | None, resources: Resources | None, goal: Goal, progress: bool
+) -> Ways:
+    if executor not in EXECUTORS:
+        raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")
+    if address is not None and executor == "threads":
+        raise ValueError(f"address={address!r} is that of a Ray cluster; executor='threads' uses none")
+    if goal.rhat is not None and not goal.rhat > 1.0:
+        raise ValueError(f"target_rhat must be above 1, got {goal.rhat!r}")
+    for name, value in (("target_ess", goal.ess), ("time_limit", goal.seconds)):
+        if value is not None and not value > 0:
+            unit = " of seconds" if name == "time_limit" else ""
+            raise ValueError(f"{name} must be a positive number{unit}, got {value!r}")
+    return Ways(
+        on_ray=ray_is_meant(executor, address),
+        address=address,
+        resources=_instance("resources", resources, Resources),
+        goal=goal,
+        reporter=make_reporter(progress),
+    )
 
 
 def _instance(name: str, value: Any, kind: type) -> Any:
@@ -194,55 +276,69 @@ def _check_counts(**counts: tuple[Any, int]) -> None:
         raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
 
 
-def _check_choices(prior: Prior, backend: str, executor: str, time_limit: float | None) -> None:
+def _check_choices(prior: Prior, backend: str) -> None:
     if prior.K_max > MOST_TERMS:
         raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
     if prior.max_order > MOST_VARIABLES:
         raise ValueError(f"Prior.max_order can be at most {MOST_VARIABLES}, got {prior.max_order}")
     block_runner(backend)
-    if executor not in EXECUTORS:
-        raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")
-    if executor == "ray":
-        raise ValueError("executor 'ray' is not part of this version; use executor='threads'")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
 
 
-def _pool(run: ThreadRun, plan: Plan) -> Draws:
-    """Join the draws of all chains; warn if the run ended early."""
-    if not run.draws:
-        if run.stopped == "interrupt":
-            raise KeyboardInterrupt("interrupted before the first draw: nothing to keep")
+def _drawn(store: MemoryStore | Run, config: dict[str, Any], finish: Finish, length: Length) -> Draws:
+    """Draws that count; a run on disk is ended. Warns if there are fewer than were asked for."""
+    if isinstance(store, Run):
+        store.end(config, finish.rounds)
+        try:
+            parts = [load(store.place.uri).draws]
+        except RunError:
+            if store.manifest["n_draws"]:
+                raise
+            parts = []
+    else:
+        parts = [
+            part
+            for (_, block), part in sorted(store.draws.items())
+            if finish.rounds is None or block < finish.rounds
+        ]
+    if not parts:
+        if finish.stopped == "interrupt":
+            raise KeyboardInterrupt("interrupted before the first draw: there is no posterior yet")
         raise ValueError("the time limit ended the run before its first draw; give it more time")
-    pooled = Draws.concatenate(run.draws)
-    if run.stopped is not None:
-        counts = [int(np.sum(pooled.chain == chain)) for chain in range(plan.chains)]
+    pooled = Draws.concatenate(parts)
+    if finish.stopped in ("interrupt", "time limit"):
+        counts = [int(np.sum(pooled.chain == chain)) for chain in range(length.chains)]
         warnings.warn(
-            f"stopped by {run.stopped}: kept {counts} draws of {plan.draws} for each chain", stacklevel=3
+            f"stopped by {finish.stopped}: kept {counts} draws of {length.draws} for each chain", stacklevel=3
         )
     return pooled
 
 
-def _config(
-    plan: Plan, run: ThreadRun, feature_weights: Any, max_bins: int, encode_seconds: float
-) -> dict[str, Any]:
+def _options(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any]:
+    """What the run was asked to be."""
     named = feature_weights is None or isinstance(feature_weights, str)
+    length = asdict(plan.length)
     return {
         "family": plan.family.name,
-        "chains": plan.chains,
-        "warmup": plan.warmup,
-        "draws": plan.draws,
-        "thin": plan.thin,
         "seed": plan.seed,
-        "block_sweeps": plan.block_sweeps,
+        **length,
         "prior": asdict(plan.prior),
         "moves": asdict(plan.moves),
         "feature_weights": feature_weights if named else "array",
         "max_bins": max_bins,
         "backend": plan.backend,
-        "executor": "threads",
-        "stopped": run.stopped,
-        "encode_seconds": encode_seconds,
-        "sampling_seconds": run.seconds,
-        "acceptance": run.acceptance,
+    }
+
+
+def _outcome(journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
+    """How it went."""
+    last = [reports[max(reports)] if reports else None for reports in journal.reports]
+    return {
+        "executor": "ray" if ways.on_ray else "threads",
+        "stopped": finish.stopped,
+        "target_rhat": ways.goal.rhat,
+        "target_ess": ways.goal.ess,
+        "converged": finish.reached,
+        "sampling_seconds": finish.seconds,
+        "assessing_seconds": finish.assessing,
+        "acceptance": [{} if report is None else report.acceptance for report in last],
     }

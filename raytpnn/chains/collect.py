@@ -13,7 +13,7 @@ __all__ = ["draws_of_block"]
 
 
 def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Draws:
-    """Draws that a block of chain number `chain` kept, numbered from `first_draw`."""
+    """Give the draws that a block of chain number `chain` kept, numbered from `first_draw`."""
     size, record = block.draws, block.record
     scale = plan.scaling.scale
     K = record.K[:size]
@@ -41,8 +41,7 @@ def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Dra
 
 def log_likelihood(plan: Plan, fit_loglik: np.ndarray, nuisance: np.ndarray) -> np.ndarray:
     """Weighted log-likelihood on the user's scale, (draws,)."""
-    constant = plan.family.log_constant(plan.problem.y, plan.problem.w)
     if not plan.family.has_nuisance:
-        return fit_loglik + constant
+        return fit_loglik + plan.log_constant
     spread = np.log(2.0 * np.pi * nuisance * plan.scaling.scale**2)
-    return fit_loglik / nuisance - 0.5 * float(plan.settings.weight_sum) * spread + constant
+    return fit_loglik / nuisance - 0.5 * float(plan.settings.weight_sum) * spread + plan.log_constant

@@ -6,17 +6,59 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Problem, Scaling
+from raytpnn.engine.setup import (
+    Problem,
+    Scaling,
+    build_problem,
+    build_settings,
+    residual_variance,
+    scale_response,
+)
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
+from raytpnn.storage.checkpoint import block_extents
 
-__all__ = ["BLOCK_SWEEPS", "Plan"]
+__all__ = ["BLOCK_SWEEPS", "PROBE_ROWS", "Length", "Plan", "make_plan"]
 
 # Sweeps between two checkpoints. Part of what a draw depends on: the fit is recomputed at every block.
 BLOCK_SWEEPS = 100
+# Rows at which f is watched while the chains run.
+PROBE_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Length:
+    """How many chains there are and how long they are.
+
+    Attributes
+    ----------
+    chains, warmup, draws, thin : int
+        Sweeps are `warmup + draws * thin`.
+    block_sweeps : int
+    """
+
+    chains: int
+    warmup: int
+    draws: int
+    thin: int = 1
+    block_sweeps: int = BLOCK_SWEEPS
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps of one chain."""
+        return self.warmup + self.draws * self.thin
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """First sweep and number of sweeps of every block of a chain."""
+        return block_extents(self.sweeps, self.block_sweeps)
+
+    def draws_before(self, sweep: int) -> int:
+        """Draws that a chain has kept before a sweep."""
+        return max(0, sweep - self.warmup) // self.thin
 
 
 @dataclass(frozen=True)
@@ -31,10 +73,11 @@ class Plan:
         What they were made from.
     noise_variance : float
         Residual variance of a linear fit, internal scale: where the noise variance starts.
-    seed, chains, warmup, draws, thin : int
-        Sweeps are `warmup + draws * thin`.
+    log_constant : float
+        Part of the log-likelihood that no parameter changes.
+    seed : int
+    length : Length
     backend : str
-    block_sweeps : int
     """
 
     problem: Problem
@@ -44,27 +87,27 @@ class Plan:
     prior: Prior
     moves: Moves
     noise_variance: float
+    log_constant: float
     seed: int
-    chains: int
-    warmup: int
-    draws: int
-    thin: int
+    length: Length
     backend: str
-    block_sweeps: int = BLOCK_SWEEPS
 
     @property
-    def sweeps(self) -> int:
-        """Sweeps of one chain."""
-        return self.warmup + self.draws * self.thin
+    def watched(self) -> np.ndarray:
+        """Rows at which f is watched, evenly spaced."""
+        n = len(self.problem.y)
+        return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
 
-    def blocks(self) -> list[tuple[int, int]]:
-        """First sweep and number of sweeps of every block of a chain."""
-        step = self.block_sweeps
-        return [(first, min(step, self.sweeps - first)) for first in range(0, self.sweeps, step)]
+    def new_chain(self) -> Chain:
+        """Room for one chain to run in, without terms."""
+        return Chain(self.problem, self.settings, self._state(0), block_runner(self.backend), self.watched)
 
-    def start_chain(self, index: int) -> Chain:
-        """Chain number `index` before its first sweep."""
-        state = new_state(
+    def start(self, index: int) -> bytes:
+        """State of chain number `index` before its first sweep."""
+        return self._state(index).tobytes()
+
+    def _state(self, index: int) -> np.record:
+        return new_state(
             self.settings,
             self.seed,
             index,
@@ -73,4 +116,16 @@ class Plan:
             self.prior.fixed_b_gamma(),
             self.prior.fixed_sigma_beta2(self.family.name),
         )
-        return Chain(self.problem, self.settings, state, block_runner(self.backend))
+
+
+def make_plan(
+    rows: TrainingRows, family: Family, prior: Prior, moves: Moves, seed: int, length: Length, backend: str
+) -> Plan:
+    """Standardise the response, and resolve prior and moves into numbers."""
+    assert rows.proposal is not None
+    scaling, y, offset = scale_response(family, rows.y, rows.offset)
+    noise = residual_variance(rows.bins, y - offset) if family.has_nuisance else 1.0
+    problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
+    settings = build_settings(problem, family, prior, moves, noise)
+    constant = float(family.log_constant(problem.y, problem.w))
+    return Plan(problem, settings, scaling, family, prior, moves, noise, constant, seed, length, backend)

@@ -1,22 +1,19 @@
-"""Chains in threads of this process: the compiled sweep lets go of the interpreter lock."""
+"""Blocks in threads of this process: the compiled sweep lets go of the interpreter lock."""
 
 from __future__ import annotations
 
 import os
+import queue
 import threading
-import time
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 
-from raytpnn.chains.collect import draws_of_block
+from raytpnn.chains.executor import Outcome
+from raytpnn.chains.host import ChainHost, Stopped
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.progress import ChainStatus, Reporter
-from raytpnn.engine.chain import Chain
-from raytpnn.posterior.draws import Draws
+from raytpnn.chains.store import BlockStore
 
-__all__ = ["ThreadRun", "available_cores", "run_in_threads"]
+__all__ = ["ThreadExecutor", "available_cores"]
 
-POLL_SECONDS = 0.1
+STOP_SECONDS = 0.01
 
 
 def available_cores() -> int:
@@ -31,103 +28,90 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-@dataclass
-class ThreadRun:
-    """What the chains gave.
+class ThreadExecutor:
+    """A thread a worker.
 
-    Attributes
+    Parameters
     ----------
-    draws : list of Draws
-        One a block that kept any, sorted by chain and draw.
-    acceptance : list of dict
-        Proposals and acceptances of every move, one a chain.
-    seconds : float
-    stopped : str or None
-        "interrupt" or "time limit" if the run ended before its time.
+    plan : Plan
+    store : BlockStore
+    workers : int, optional
+        As many as there are cores, or chains if these are fewer.
     """
 
-    draws: list[Draws] = field(default_factory=list)
-    acceptance: list[dict[str, tuple[int, int]]] = field(default_factory=list)
-    seconds: float = 0.0
-    stopped: str | None = None
+    name = "threads"
 
+    def __init__(self, plan: Plan, store: BlockStore, workers: int | None = None) -> None:
+        count = min(workers or available_cores(), plan.length.chains)
+        self.hosts = [ChainHost(plan, store) for _ in range(count)]
+        self.tasks: list[queue.SimpleQueue[tuple[int, int] | None]] = [
+            queue.SimpleQueue() for _ in self.hosts
+        ]
+        self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+        self.busy: set[int] = set()
+        self.threads = [
+            threading.Thread(target=self._work, args=(i,), name=f"raytpnn-{i}", daemon=True)
+            for i in range(count)
+        ]
+        for thread in self.threads:
+            thread.start()
 
-class _Worker:
-    """Runs one chain, block after block, and keeps what it drew."""
+    def _work(self, worker: int) -> None:
+        while (task := self.tasks[worker].get()) is not None:
+            try:
+                self.results.put(Outcome(worker, self.hosts[worker].run_block(*task)))
+            except Stopped:
+                self.results.put(Outcome(worker, None))
+            except BaseException as problem:
+                self.results.put(problem)
 
-    def __init__(self, plan: Plan, index: int, halt: threading.Event) -> None:
-        self.plan = plan
-        self.index = index
-        self.halt = halt
-        self.chain: Chain | None = None
-        self.parts: list[Draws] = []
-        self.sweeps_done = 0
-        self.loglik = float("nan")
+    def idle(self) -> list[int]:
+        """Workers with nothing to do."""
+        return [i for i in range(len(self.hosts)) if i not in self.busy]
 
-    def run(self) -> None:
-        self.chain = self.plan.start_chain(self.index)
-        drawn = 0
-        for first, sweeps in self.plan.blocks():
-            if self.halt.is_set():
-                return
-            block = self.chain.run(first, sweeps, self.plan.warmup, self.plan.thin)
-            if block.draws:
-                part = draws_of_block(self.plan, self.index, drawn, block)
-                self.parts.append(part)
-                self.loglik = float(part.loglik[-1])
-                drawn += block.draws
-            self.sweeps_done = first + block.sweeps
-            if block.sweeps < sweeps:
-                return
+    def submit(self, worker: int, chain: int, block: int) -> None:
+        """Have a worker run a block."""
+        self.busy.add(worker)
+        self.tasks[worker].put((chain, block))
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Blocks that ended within some seconds."""
+        outcomes = []
+        try:
+            result = self.results.get(timeout=seconds)
+            while True:
+                if isinstance(result, BaseException):
+                    raise result
+                self.busy.discard(result.worker)
+                outcomes.append(result)
+                result = self.results.get_nowait()
+        except queue.Empty:
+            return outcomes
+
+    def progress(self) -> dict[int, tuple[int, int]]:
+        """Sweeps and terms of the chains at work."""
+        known = (host.progress() for host in self.hosts)
+        return {chain: (sweeps, terms) for chain, sweeps, terms in filter(None, known)}
+
+    def lost(self) -> set[int]:
+        """Nothing gets lost within a process."""
+        return set()
+
+    def describe(self) -> str:
+        """Where the blocks run."""
+        return f"{len(self.hosts)} threads"
 
     def stop(self) -> None:
-        if self.chain is not None:
-            self.chain.request_stop()
+        """End blocks at hand."""
+        for host in self.hosts:
+            host.stop()
 
-    def status(self) -> ChainStatus:
-        sweeps, terms = self.chain.progress if self.chain is not None else (0, 0)
-        return ChainStatus(self.index, sweeps, terms, self.loglik)
-
-
-def run_in_threads(
-    plan: Plan, reporter: Reporter, workers: int | None = None, time_limit: float | None = None
-) -> ThreadRun:
-    """Run all chains of a plan, at most `workers` at a time.
-
-    An interrupt (Ctrl-C) or the time limit stops all chains after the term at hand; what was drawn is kept.
-    """
-    begin = time.monotonic()
-    halt = threading.Event()
-    crew = [_Worker(plan, index, halt) for index in range(plan.chains)]
-    run = ThreadRun()
-    pool = ThreadPoolExecutor(min(workers or available_cores(), plan.chains))
-    with reporter:
-        futures = [pool.submit(worker.run) for worker in crew]
-        try:
-            pending = set(futures)
-            while pending:
-                _, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
-                reporter.update([worker.status() for worker in crew])
-                if any(f.done() and f.exception() is not None for f in futures):
-                    run.stopped = "failure"
-                elif pending and time_limit is not None and time.monotonic() - begin > time_limit:
-                    run.stopped = "time limit"
-                if run.stopped is not None:
-                    break
-        except KeyboardInterrupt:
-            run.stopped = "interrupt"
-        finally:
-            halt.set()
-            if run.stopped is not None:
-                # A chain made just now may not have seen the first request.
-                while not all(future.done() for future in futures):
-                    for worker in crew:
-                        worker.stop()
-                    wait(futures, timeout=0.01)
-            pool.shutdown(wait=True)
-    for future in futures:
-        future.result()
-    run.seconds = time.monotonic() - begin
-    run.draws = [part for worker in crew for part in worker.parts]
-    run.acceptance = [worker.chain.acceptance() if worker.chain else {} for worker in crew]
-    return run
+    def close(self) -> None:
+        """End the threads."""
+        for tasks in self.tasks:
+            tasks.put(None)
+        while any(thread.is_alive() for thread in self.threads):
+            # A block that began just now may not have seen the first request.
+            self.stop()
+            for thread in self.threads:
+                thread.join(STOP_SECONDS)

@@ -73,8 +73,8 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
     return record, tuple(arrays.values())
 
 
-def new_record(settings: np.record, draws: int) -> Record:
-    """Room for the draws of one block."""
+def new_record(settings: np.record, draws: int, watched: np.ndarray) -> Record:
+    """Room for the draws of one block, and for the fit at some rows."""
     K_max, max_order = int(settings.K_max), int(settings.max_order)
     return Record(
         K=np.zeros(draws, np.int64),
@@ -84,6 +84,9 @@ def new_record(settings: np.record, draws: int) -> Record:
         gamma=np.zeros((draws, K_max, max_order)),
         beta=np.zeros((draws, K_max)),
         scalar=np.zeros((draws, N_SCALARS)),
+        watched=watched,
+        fit=np.zeros((draws, len(watched))),
+        size=np.zeros((draws, K_max)),
     )
 
 
@@ -107,20 +110,31 @@ class Chain:
         Where the chain starts; it moves on with every block.
     run_block
         The compiled function or its reference, see `raytpnn.engine.execution`.
+    watched : (W,) int, optional
+        Rows whose fit is kept in every draw.
     """
 
-    def __init__(self, problem: Problem, settings: np.record, state: np.record, run_block: Any) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        settings: np.record,
+        state: np.record,
+        run_block: Any,
+        watched: np.ndarray | None = None,
+    ) -> None:
         self.problem = problem
         self.settings = settings
         self.state = state
         self.work, self._arrays = new_work(problem, settings)
         self._control = self.work["control"]
         self._run_block = run_block
+        self.watched = np.array([] if watched is None else watched, np.int64)
 
     def run(self, first: int, sweeps: int, warmup: int, thin: int) -> Block:
         """Run sweeps first ... first + sweeps - 1 and return the draws they kept."""
         kept = max(0, first + sweeps - warmup) // thin - max(0, first - warmup) // thin
-        record = new_record(self.settings, max(kept, 1))
+        record = new_record(self.settings, max(kept, 1), self.watched)
+        self._control[SWEEPS_DONE] = first
         done, draws = self._run_block(
             self.problem.record, self.settings, self.state, self.work, record, first, sweeps, warmup, thin
         )

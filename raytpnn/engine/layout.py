@@ -165,3 +165,6 @@ class Record(NamedTuple):
     gamma: np.ndarray  # (B, K_max, D) float64
     beta: np.ndarray  # (B, K_max) float64
     scalar: np.ndarray  # (B, N_SCALARS) float64
+    watched: np.ndarray  # (W,) int64, rows whose fit is kept
+    fit: np.ndarray  # (B, W) float64, offset included
+    size: np.ndarray  # (B, K_max) float64, mean square of a term over the watched rows

@@ -177,6 +177,13 @@ def fit_from_terms(problem, work, K, intercept, coefficients, address):
     doubles(address, problem.n)[:] = fit
 
 
+def watch_rows(problem, work, K, beta, record, row):
+    record.fit[row] = doubles(work.fit, problem.n)[record.watched]
+    for k in range(K):
+        part = beta[k] * phi_of(problem, work, k)[record.watched].astype(np.float64)
+        record.size[row, k] = np.mean(part * part)
+
+
 def gram_matrix(problem, settings, work, K):
     side = int(settings.K_max) + 1
     gram = double_rows(work.gram, side, side)
@@ -234,6 +241,7 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             fit_from_terms,
             gram_matrix,
             score_of_terms,
+            watch_rows,
         )
     },
 }

@@ -244,3 +244,20 @@ def score_of_terms(problem, work, K, out):
             phi = singles(work.phi + 4 * (n * k + start), size)
             value += block_dot(score[start : start + size], phi, work.lanes[0])
         out[k + 1] = value
+
+
+@internal
+def watch_rows(problem, work, K, beta, record, row):
+    """Keep the fit at the watched rows, and the mean square of every term over them."""
+    n = problem.n
+    fit = doubles(work.fit, n)
+    watched = record.watched
+    for i in range(len(watched)):
+        record.fit[row, i] = fit[watched[i]]
+    for k in range(K):
+        phi = singles(work.phi + 4 * n * k, n)
+        total = 0.0
+        for i in range(len(watched)):
+            value = beta[k] * phi[watched[i]]
+            total += value * value
+        record.size[row, k] = total / len(watched)

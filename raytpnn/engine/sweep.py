@@ -9,7 +9,7 @@ from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.rows import fit_from_terms
+from raytpnn.engine.rows import fit_from_terms, watch_rows
 from raytpnn.numerics.jit import compiled, internal
 
 __all__ = ["begin_block", "run_block", "sweep"]
@@ -50,8 +50,8 @@ def sweep(problem, settings, state, work, warming_up):
 
 
 @internal
-def keep_draw(state, record, row):
-    """Copy the state into a row of the record."""
+def keep_draw(problem, state, work, record, row):
+    """Copy the state into a row of the record, and what it says at the watched rows."""
     K = state.K
     record.K[row] = K
     for i in range(N_SCALARS):
@@ -63,6 +63,8 @@ def keep_draw(state, record, row):
             record.features[row, k, j] = state.features[k, j]
             record.b[row, k, j] = state.b[k, j]
             record.gamma[row, k, j] = state.gamma[k, j]
+    if len(record.watched) > 0:
+        watch_rows(problem, work, K, state.beta[:], record, row)
 
 
 @compiled
@@ -75,7 +77,7 @@ def run_block(problem, settings, state, work, record, first, sweeps, warmup, thi
         if work.control[STOP] != 0 or not sweep(problem, settings, state, work, i < warmup):
             return i - first, kept
         if i >= warmup and (i - warmup + 1) % thin == 0:
-            keep_draw(state, record, kept)
+            keep_draw(problem, state, work, record, kept)
             kept += 1
         work.control[SWEEPS_DONE] = i + 1
         work.control[TERMS] = state.K

@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 
+import numpy as np
+
 from raytpnn.engine.sweep import run_block
 from raytpnn.engine.units import UNIT_NAMES, compile_unit, is_cached, unit_addresses
 
@@ -65,8 +67,15 @@ class CompileHelper:
         unit_addresses()
 
 
-def main() -> None:
-    """What the helper process does."""
+def compile_all() -> None:
+    """Compile everything that a chain needs, so that other processes find it in the cache."""
+    CompileHelper().finish()
+    unit_addresses()
+    compile_block_runner()
+
+
+def compile_block_runner() -> None:
+    """Compile what calls the units."""
     from numba import typeof, types
 
     from raytpnn.engine.chain import new_record
@@ -74,11 +83,17 @@ def main() -> None:
     from raytpnn.engine.setup import new_record_of
     from raytpnn.engine.types import CHAIN
 
-    for name in HELPERS_SHARE:
-        compile_unit(name)
     settings = new_record_of(SETTINGS)
     settings.K_max = settings.max_order = 1
-    run_block.compile((*CHAIN, typeof(new_record(settings, 1)), *[types.int64] * 4))
+    record = typeof(new_record(settings, 1, np.zeros(0, np.int64)))
+    run_block.compile((*CHAIN, record, *[types.int64] * 4))
+
+
+def main() -> None:
+    """What the helper process does."""
+    for name in HELPERS_SHARE:
+        compile_unit(name)
+    compile_block_runner()
 
 
 if __name__ == "__main__":

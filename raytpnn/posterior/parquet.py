@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.posterior.draws import Draws
+from raytpnn.storage.lists import combined, numbers, starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "combined", "draws_from_arrow", "draws_to_arrow", "numbers", "starts"]
+__all__ = ["COLUMNS", "draws_from_arrow", "draws_to_arrow"]
 
 SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
 FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}
@@ -75,22 +76,3 @@ def draws_from_arrow(table: pa.Table, chain: int) -> Draws:
         b=numbers(factors["b"].flatten().flatten(), np.float64),
         gamma=numbers(factors["gamma"].flatten().flatten(), np.float64),
     )
-
-
-def combined(table: pa.Table, name: str) -> pa.ListArray:
-    """List column as one array."""
-    import pyarrow as pa
-
-    column = table[name].combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-
-
-def starts(lists: pa.ListArray) -> np.ndarray:
-    """Where lists start in their values, and the end, from 0: int64."""
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return offsets - offsets[0] if len(offsets) else np.zeros(1, np.int64)
-
-
-def numbers(values: pa.Array, dtype: type) -> np.ndarray:
-    """Values as a NumPy array of our own, writable."""
-    return np.array(values.to_numpy(zero_copy_only=False), dtype)

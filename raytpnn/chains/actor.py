@@ -1,0 +1,91 @@
+"""The Ray actor: a worker that may die at any moment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import ray
+
+from raytpnn.chains.host import ChainHost
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.run import Run
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.place import Place
+
+__all__ = ["BlockActor", "BlockWorker"]
+
+
+class BlockWorker:
+    """Runs blocks of the run at a place that it can see.
+
+    Everything it needs is read from there, so that a restarted one is as good as new.
+
+    Parameters
+    ----------
+    uri : str
+        Folder of the run.
+    threads : int
+        Threads that Numba and BLAS may use.
+    """
+
+    def __init__(self, uri: str, threads: int) -> None:
+        import numba
+        from threadpoolctl import threadpool_limits
+
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+        self.limits = threadpool_limits(threads)
+        self.uri = uri
+        self.host: ChainHost | None = None
+
+    def hello(self) -> dict[str, Any]:
+        """Open the run; tells where this is."""
+        self.opened()
+        return self.where()
+
+    def run_block(self, chain: int, block: int) -> BlockReport:
+        """Run a block, write it and its checkpoint; see `ChainHost.run_block`."""
+        try:
+            report = self.opened().run_block(chain, block)
+        except OSError as problem:
+            raise RunError(
+                f"block {block} of chain {chain} could not be written on node {self.where()['ip']}: {problem}"
+            ) from None
+        return replace(report, where=self.where())
+
+    @ray.method(concurrency_group="watch")
+    def progress(self) -> tuple[int, int, int] | None:
+        """Chain at work, its sweeps and its terms."""
+        return None if self.host is None else self.host.progress()
+
+    def opened(self) -> ChainHost:
+        """Host of chains, made when it is first needed."""
+        if self.host is None:
+            place = Place(self.uri)
+            try:
+                run = Run.open(place)
+            except RunError as problem:
+                raise RunError(
+                    f"node {self.where()['ip']} cannot use the run: {problem}. All nodes must see the run's "
+                    "folder: choose one on shared storage, such as s3:// or a network disk"
+                ) from None
+            self.host = ChainHost(run.plan(run.rows()), run.store)
+        return self.host
+
+    def where(self) -> dict[str, Any]:
+        """Node and process."""
+        from importlib.metadata import version
+
+        context = ray.get_runtime_context()
+        return {
+            "node": context.get_node_id(),
+            "ip": ray.util.get_node_ip_address(),
+            "pid": os.getpid(),
+            "raytpnn": version("raytpnn"),
+        }
+
+
+# Retries are safe since a block run twice is the same block. `progress` has a thread of its own.
+AS_ACTOR: Any = ray.remote
+BlockActor = AS_ACTOR(max_restarts=-1, max_task_retries=-1, concurrency_groups={"watch": 1})(BlockWorker)

@@ -1,0 +1,111 @@
+"""A run from its first block, or the first that is missing, to its end, on threads or on Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
+from raytpnn.chains.executor import Executor
+from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.plan import Plan
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_session import RaySession
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.run import Run
+from raytpnn.chains.store import MemoryStore
+from raytpnn.chains.threads import ThreadExecutor
+
+__all__ = ["Ways", "conduct", "empty_journal", "journal_of"]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """How to run the chains; none of it changes a draw.
+
+    Attributes
+    ----------
+    on_ray : bool
+    address : str or None
+    resources : Resources
+    goal : Goal
+    reporter : Reporter
+    """
+
+    on_ray: bool = False
+    address: str | None = None
+    resources: Resources = field(default_factory=Resources)
+    goal: Goal = field(default_factory=Goal)
+    reporter: Reporter = field(default_factory=Reporter)
+
+
+def empty_journal(plan: Plan) -> Journal:
+    """Nothing is done yet."""
+    length = plan.length
+    blocks = range(len(length.blocks()))
+    return Journal([list(blocks) for _ in range(length.chains)], [{} for _ in range(length.chains)])
+
+
+def journal_of(run: Run) -> tuple[Journal, list[str]]:
+    """What a run has done, and what is wrong with files of it."""
+    length = run.length
+    good, problems = run.good_blocks()
+    reports: list[dict[int, BlockReport]] = [{} for _ in range(length.chains)]
+    for (chain, block), checkpoint in good.items():
+        reports[chain][block] = BlockReport.of(checkpoint)
+    blocks = range(len(length.blocks()))
+    to_do = [[block for block in blocks if block not in done] for done in reports]
+    return Journal(to_do, reports), problems
+
+
+def conduct(
+    plan: Plan, store: MemoryStore | Run, journal: Journal, names: Sequence[str], ways: Ways
+) -> Finish:
+    """Run what is to do.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : MemoryStore or Run
+        Where blocks go; Ray needs a run.
+    journal : Journal
+    names : sequence of str
+        Of the features.
+    ways : Ways
+    """
+    monitor = Monitor(plan.length.chains, names, plan.watched)
+    for chain, reports in enumerate(journal.reports):
+        for block, report in reports.items():
+            monitor.add(chain, block, report.watched)
+    if not any(journal.to_do):
+        finish = Finish()
+        if ways.goal.by_rounds:
+            finish.convergence = monitor.assess(len(plan.length.blocks()) - 1)
+            finish.reached = finish.convergence.reached(ways.goal.rhat, ways.goal.ess, plan.length.chains)
+        return finish
+    with open_executor(plan, store, ways) as executor:
+        return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter)
+
+
+@contextmanager
+def open_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Iterator[Executor]:
+    """Workers for the time of a run."""
+    if not ways.on_ray:
+        yield ThreadExecutor(plan, store.store if isinstance(store, Run) else store)
+        return
+    assert isinstance(store, Run)
+    from importlib.metadata import version
+
+    from raytpnn.engine.warm import compile_all
+
+    if plan.backend != "reference":
+        # Else every worker would compile for itself.
+        compile_all()
+    with RaySession(ways.address, ways.resources, ways.reporter):
+        from raytpnn.chains.ray_executor import RayExecutor
+
+        yield RayExecutor(
+            store.place.uri, plan.length.chains, ways.resources, ways.reporter, version("raytpnn")
+        )

@@ -1,0 +1,51 @@
+"""What the coordinator asks of those who run blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from raytpnn.chains.report import BlockReport
+
+__all__ = ["Executor", "Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """End of a block: its report, or None if it was stopped half-way."""
+
+    worker: int
+    report: BlockReport | None
+
+
+class Executor(Protocol):
+    """Workers that run blocks. Any worker can run any block of any chain."""
+
+    name: str
+
+    def idle(self) -> list[int]:
+        """Workers that are ready and have nothing to do; more may come at any time."""
+
+    def submit(self, worker: int, chain: int, block: int) -> None:
+        """Have a worker run a block."""
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Blocks that ended within some seconds; returns at the first.
+
+        Raises what a worker raised.
+        """
+
+    def progress(self) -> dict[int, tuple[int, int]]:
+        """Sweeps and terms of the chains at work, by chain, as far as they are known."""
+
+    def lost(self) -> set[int]:
+        """Workers whose work may never come back: their machine is gone or silent."""
+
+    def describe(self) -> str:
+        """Where the blocks run, in a few words."""
+
+    def stop(self) -> None:
+        """End blocks at hand, and lose them."""
+
+    def close(self) -> None:
+        """Give back what was taken."""

@@ -1,0 +1,83 @@
+"""One worker: runs any block of any chain, from the state that the block before left."""
+
+from __future__ import annotations
+
+import time
+
+from raytpnn.chains.collect import draws_of_block
+from raytpnn.chains.plan import Plan
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.store import BlockStore
+from raytpnn.chains.watch import watch_block
+
+__all__ = ["ChainHost", "Stopped"]
+
+
+class Stopped(Exception):
+    """A block that was stopped half-way: nothing of it is kept."""
+
+
+class ChainHost:
+    """Room for one chain at a time; chains come and go, since a block needs nothing but the state before it.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : BlockStore
+    """
+
+    def __init__(self, plan: Plan, store: BlockStore) -> None:
+        self.plan = plan
+        self.store = store
+        self.chain = plan.new_chain()
+        self.blocks = plan.length.blocks()
+        # States that this worker has seen last: they need not be read back.
+        self.latest: dict[int, tuple[int, bytes]] = {}
+        self.running: int | None = None
+
+    def run_block(self, chain: int, block: int) -> BlockReport:
+        """Run a block and store it. Run twice, it gives the same block."""
+        begin = time.monotonic()
+        plan, (first, sweeps) = self.plan, self.blocks[block]
+        self.chain.restore(self.state_before(chain, block))
+        self.running = chain
+        try:
+            result = self.chain.run(first, sweeps, plan.length.warmup, plan.length.thin)
+        finally:
+            self.running = None
+        if result.sweeps < sweeps:
+            raise Stopped(f"block {block} of chain {chain} was stopped")
+        state = self.chain.checkpoint()
+        draws = watched = None
+        if result.draws:
+            draws = draws_of_block(plan, chain, plan.length.draws_before(first), result)
+            watched = watch_block(plan, result, draws)
+        report = BlockReport(
+            chain=chain,
+            block=block,
+            sweeps=first + sweeps,
+            terms=self.chain.progress[1],
+            loglik=float("nan") if draws is None else float(draws.loglik[-1]),
+            acceptance=self.chain.acceptance(),
+            watched=watched,
+            seconds=time.monotonic() - begin,
+        )
+        self.store.put(report, (first, sweeps), draws, state)
+        self.latest[chain] = block, state
+        return report
+
+    def state_before(self, chain: int, block: int) -> bytes:
+        """State from which a block starts."""
+        if block == 0:
+            return self.plan.start(chain)
+        seen, state = self.latest.get(chain, (-1, b""))
+        return state if seen == block - 1 else self.store.state_after(chain, block - 1)
+
+    def progress(self) -> tuple[int, int, int] | None:
+        """Chain at work, its sweeps and its terms; None between blocks. Safe from another thread."""
+        chain = self.running
+        return None if chain is None else (chain, *self.chain.progress)
+
+    def stop(self) -> None:
+        """End the block at hand, and lose it. Safe from another thread."""
+        self.chain.request_stop()

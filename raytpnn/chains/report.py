@@ -1,0 +1,64 @@
+"""What is told about a finished block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from raytpnn.chains.watch import Watched
+from raytpnn.storage.checkpoint import Checkpoint
+
+__all__ = ["BlockReport"]
+
+
+@dataclass(frozen=True)
+class BlockReport:
+    """What a worker tells about a finished block.
+
+    Attributes
+    ----------
+    chain, block, sweeps : int
+        Sweeps of the chain in all, this block included.
+    terms : int
+        K after the block.
+    loglik : float
+        Of the last draw; NaN in warm-up.
+    acceptance : dict of str to (int, int)
+        Proposals and acceptances of every move since the chain began.
+    watched : Watched or None
+        None if the block kept no draws.
+    seconds : float
+        NaN if it was finished in an earlier session.
+    where : dict
+        Node and process that ran it.
+    """
+
+    chain: int
+    block: int
+    sweeps: int
+    terms: int
+    loglik: float
+    acceptance: dict[str, tuple[int, int]]
+    watched: Watched | None
+    seconds: float = math.nan
+    where: dict[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it; the same whoever ran the block."""
+        loglik = None if math.isnan(self.loglik) else self.loglik
+        return {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
+
+    @staticmethod
+    def of(checkpoint: Checkpoint) -> BlockReport:
+        """Report on a block of an earlier session."""
+        facts = checkpoint.facts
+        return BlockReport(
+            chain=checkpoint.chain,
+            block=checkpoint.block,
+            sweeps=checkpoint.first + checkpoint.sweeps,
+            terms=facts["terms"],
+            loglik=math.nan if facts["loglik"] is None else facts["loglik"],
+            acceptance={name: (tried, taken) for name, (tried, taken) in facts["acceptance"].items()},
+            watched=Watched.unpack(checkpoint.watched) if checkpoint.watched else None,
+        )

@@ -1,0 +1,87 @@
+"""Where finished blocks go: the memory of this process, or the run on disk."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from raytpnn.chains.report import BlockReport
+from raytpnn.posterior.draws import Draws
+from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name, draws_name
+from raytpnn.storage.place import Place, sha256_of_bytes
+
+__all__ = ["BlockStore", "DiskStore", "MemoryStore"]
+
+
+class BlockStore(Protocol):
+    """What a worker needs to run block after block of any chain."""
+
+    def state_after(self, chain: int, block: int) -> bytes:
+        """State of a chain after a finished block."""
+
+    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
+        """Keep a finished block: its first sweep and sweeps, the draws it kept, the state after it."""
+
+
+class MemoryStore:
+    """Blocks in memory, for threads of one process."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, bytes] = {}
+        self.draws: dict[tuple[int, int], Draws] = {}
+
+    def state_after(self, chain: int, block: int) -> bytes:
+        """State of a chain after its latest block, which is the one before the next."""
+        return self.states[chain]
+
+    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
+        """Keep a finished block."""
+        self.states[report.chain] = state
+        if draws is not None:
+            self.draws[report.chain, report.block] = draws
+
+
+class DiskStore:
+    """Blocks in a run's folder.
+
+    Parameters
+    ----------
+    place : Place
+    plan : str
+        Digest of the run's plan.
+    """
+
+    def __init__(self, place: Place, plan: str) -> None:
+        self.place = place
+        self.plan = plan
+
+    def state_after(self, chain: int, block: int) -> bytes:
+        """State of a chain after a finished block."""
+        return Checkpoint.read(self.place, chain, block).state
+
+    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
+        """Write the draws, then the checkpoint that makes them count."""
+        chain, block, watched = report.chain, report.block, report.watched
+        checksum = None
+        if draws is not None:
+            content = parquet_of(draws)
+            checksum = sha256_of_bytes(content)
+            self.place.write(draws_name(chain, block), content)
+        kept = 0 if draws is None else draws.n_draws
+        packed = b"" if watched is None else watched.pack()
+        checkpoint = Checkpoint(
+            self.plan, chain, block, *extent, kept, checksum, report.facts(), state, packed
+        )
+        self.place.write(checkpoint_name(chain, block), checkpoint.pack())
+
+
+def parquet_of(draws: Draws) -> bytes:
+    """Content of a file of draws."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from raytpnn.posterior.parquet import draws_to_arrow
+
+    sink = pa.BufferOutputStream()
+    # Numbers of a chain hardly repeat: dictionaries would cost time and space.
+    pq.write_table(draws_to_arrow(draws), sink, compression="zstd", use_dictionary=False)
+    return sink.getvalue().to_pybytes()

@@ -1,0 +1,80 @@
+"""What is watched of every draw while the chains run: small numbers that mean something across dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+
+from raytpnn.chains.plan import Plan
+from raytpnn.engine.chain import Block
+from raytpnn.posterior.diagnostics import scalar_quantities
+from raytpnn.posterior.draws import Draws
+
+__all__ = ["Watched", "watch_block"]
+
+ARRAYS = ("f", "draw", "feature", "size")
+SCALAR = "scalar: "
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Of the D draws of a block.
+
+    Attributes
+    ----------
+    scalars : dict of str to (D,)
+        Log-likelihood, K, nuisance, mean order and the like.
+    f : (D, W) float32
+        At the watched rows, on the user's scale, without offset.
+    draw, feature : (m,) int32
+    size : (m,) float32
+        Sum, over the terms of a draw that hold a feature, of the mean squares over the watched rows.
+    """
+
+    scalars: dict[str, np.ndarray]
+    f: np.ndarray
+    draw: np.ndarray
+    feature: np.ndarray
+    size: np.ndarray
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws D."""
+        return len(self.f)
+
+    def pack(self) -> bytes:
+        """As bytes, for a checkpoint."""
+        sink = BytesIO()
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        np.savez(sink, allow_pickle=False, **arrays, **{SCALAR + k: v for k, v in self.scalars.items()})
+        return sink.getvalue()
+
+    @staticmethod
+    def unpack(data: bytes) -> Watched:
+        """What `pack` gave."""
+        with np.load(BytesIO(data), allow_pickle=False) as held:
+            scalars = {name.removeprefix(SCALAR): held[name] for name in held if name.startswith(SCALAR)}
+            return Watched(scalars, **{name: held[name] for name in ARRAYS})
+
+
+def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:
+    """Look at a block; `draws` are those it kept."""
+    record, count = block.record, block.draws
+    scaling = plan.scaling
+    offset = plan.problem.offset[record.watched]
+    held = np.arange(record.size.shape[1]) < record.K[:count, None]
+    size = record.size[:count][held] * scaling.scale**2
+    p = len(plan.problem.codes)
+    pair, place = np.unique(
+        np.repeat(draws.draw_of_term, draws.order) * p + draws.feature, return_inverse=True
+    )
+    total = np.bincount(place, np.repeat(size, draws.order), minlength=len(pair))
+    return Watched(
+        scalars=scalar_quantities(draws, plan.family),
+        f=(scaling.location + scaling.scale * (record.fit[:count] - offset)).astype(np.float32),
+        draw=(pair // p).astype(np.int32),
+        feature=(pair % p).astype(np.int32),
+        size=total.astype(np.float32),
+    )

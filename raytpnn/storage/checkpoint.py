@@ -1,0 +1,152 @@
+"""A finished block of a chain: where it stands in the run, and the state from which the next one starts.
+
+A checkpoint is a line of JSON, the state and what was watched, compressed, and the SHA-256 of all of it in 32
+bytes. A block counts only when its checkpoint is there, and says the checksum of the block's draws.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.place import Place, sha256_of_bytes
+
+__all__ = ["Checkpoint", "block_extents", "checkpoint_name", "draws_name", "good_blocks"]
+
+DIGEST_BYTES = 32
+CODEC = "zstd"
+
+
+def checkpoint_name(chain: int, block: int) -> str:
+    """Where in the run a checkpoint is."""
+    return f"checkpoint/chain={chain}/block={block}"
+
+
+def draws_name(chain: int, block: int) -> str:
+    """Where in the run the draws of a block are."""
+    return f"draws/chain={chain}/block={block}.parquet"
+
+
+def block_extents(sweeps: int, step: int) -> list[tuple[int, int]]:
+    """First sweep and number of sweeps of every block of a chain."""
+    return [(first, min(step, sweeps - first)) for first in range(0, sweeps, step)]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is known after a block.
+
+    Attributes
+    ----------
+    plan : str
+        Digest of what defines the run's chains: a checkpoint of another run is none of this one.
+    chain, block : int
+    first, sweeps : int
+        First sweep of the block and how many it has.
+    draws : int
+        Draws the block kept.
+    draws_sha256 : str or None
+        Checksum of their file; None if it kept none.
+    facts : dict
+        What is to be shown of the chain after the block.
+    state : bytes
+        State of the chain after the block.
+    watched : bytes
+        What was watched of the block's draws; empty if it kept none.
+    """
+
+    plan: str
+    chain: int
+    block: int
+    first: int
+    sweeps: int
+    draws: int
+    draws_sha256: str | None
+    facts: dict[str, Any]
+    state: bytes
+    watched: bytes
+
+    def pack(self) -> bytes:
+        """Content of the file."""
+        import pyarrow as pa
+
+        header = asdict(self) | {"state": len(self.state), "watched": len(self.watched)}
+        packed = pa.compress(self.state + self.watched, codec=CODEC, asbytes=True)
+        body = json.dumps(header).encode() + b"\n" + packed
+        return body + hashlib.sha256(body).digest()
+
+    @staticmethod
+    def unpack(data: bytes, name: str) -> Checkpoint:
+        """Checkpoint of a file's content; `name` is for the error if it is damaged."""
+        import pyarrow as pa
+
+        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        if hashlib.sha256(body).digest() != digest:
+            raise RunError(f"{name} is damaged: its checksum is wrong")
+        line, _, packed = body.partition(b"\n")
+        header = json.loads(line)
+        cut, rest = header["state"], header["watched"]
+        content = pa.decompress(packed, cut + rest, codec=CODEC, asbytes=True)
+        return Checkpoint(**header | {"state": content[:cut], "watched": content[cut:]})
+
+    @staticmethod
+    def read(place: Place, chain: int, block: int) -> Checkpoint:
+        """Checkpoint of a run; FileNotFoundError if it is not there, RunError if it is damaged."""
+        name = checkpoint_name(chain, block)
+        return Checkpoint.unpack(place.read(name), place.name_of(name))
+
+
+def good_blocks(
+    place: Place, plan: str, blocks: list[tuple[int, int]], chains: int
+) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
+    """Look at every block of a run.
+
+    Parameters
+    ----------
+    place : Place
+    plan : str
+        Digest that checkpoints of the run have.
+    blocks : list of (first sweep, sweeps)
+        The blocks that a chain should have.
+    chains : int
+
+    Returns
+    -------
+    good : dict of (chain, block) to Checkpoint
+    problems : list of str
+        What is wrong with those that are there but not good, by file.
+    """
+    there = set(place.names("checkpoint"))
+    good, problems = {}, []
+    for chain in range(chains):
+        for block, extent in enumerate(blocks):
+            name = checkpoint_name(chain, block)
+            if name not in there:
+                continue
+            try:
+                checkpoint = Checkpoint.read(place, chain, block)
+                if checkpoint.plan != plan:
+                    raise RunError(f"{place.name_of(name)} belongs to another run")
+                # The last block of a run that was made longer since is too short, and no mistake.
+                if (checkpoint.first, checkpoint.sweeps) == extent:
+                    verify_draws(place, checkpoint)
+                    good[chain, block] = checkpoint
+            except (RunError, OSError, ValueError) as problem:
+                problems.append(str(problem))
+    return good, problems
+
+
+def verify_draws(place: Place, checkpoint: Checkpoint) -> None:
+    """Compare the draws of a block with the checksum in its checkpoint."""
+    if checkpoint.draws_sha256 is None:
+        return
+    name = draws_name(checkpoint.chain, checkpoint.block)
+    try:
+        data = place.read(name)
+    except FileNotFoundError:
+        raise RunError(f"{place.name_of(name)} is missing") from None
+    if sha256_of_bytes(data) != checkpoint.draws_sha256:
+        raise RunError(f"{place.name_of(name)} is damaged: its SHA-256 is not the one in its checkpoint")
