@@ -16,6 +16,7 @@ _HOMES = {
     "Prior": "raytpnn.model.prior",
     "Moves": "raytpnn.engine.settings",
     "Resources": "raytpnn.chains.resources",
+    "RunError": "raytpnn.storage.errors",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -27,6 +28,7 @@ __all__ = [
     "Posterior",
     "Prior",
     "Resources",
+    "RunError",
     "__version__",
     "load",
     "resume",
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load
     from raytpnn.sampling import resume, sample
+    from raytpnn.storage.errors import RunError
 
 
 def __getattr__(name: str) -> Any:

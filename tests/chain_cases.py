@@ -6,6 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from raytpnn.chains.conduct import empty_journal
+from raytpnn.chains.coordinator import Goal, run_blocks
+from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.plan import Plan
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.store import MemoryStore
+from raytpnn.chains.threads import ThreadExecutor
 from raytpnn.data.bins import Bins
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner
@@ -21,6 +28,7 @@ from raytpnn.engine.setup import Problem, build_problem, build_settings
 from raytpnn.model.families import Family, get_family
 from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
+from raytpnn.posterior.draws import Draws
 
 NO_MOVES = {
     "birth_death_attempts": 0,
@@ -60,6 +68,16 @@ def random_bins(n: int, p: int, seed: int = 0, dtype=np.uint8, missing: float = 
         value=np.concatenate(value),
         weight=np.concatenate(weight),
     )
+
+
+def run_plan(plan: Plan, workers: int | None = None) -> list[Draws]:
+    """Run all chains of a plan in threads; the draws of every block, by chain and block."""
+    store = MemoryStore()
+    names = [f"x{j}" for j in range(len(plan.problem.codes))]
+    monitor = Monitor(plan.length.chains, names, plan.watched)
+    executor = ThreadExecutor(plan, store, workers)
+    run_blocks(executor, plan.length, empty_journal(plan), monitor, Goal(), Reporter())
+    return [part for _, part in sorted(store.draws.items())]
 
 
 @dataclass
@@ -192,5 +210,5 @@ def make_case(
     settings.intercept_mean = 0.3
     noise_scale = float(settings.v_lambda) / prior.v
     state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.fixed_b_gamma(), 0.1)
-    chain = Chain(problem, settings, state, run_block or block_runner(backend))
+    chain = Chain(problem, settings, state, run_block or block_runner(backend), np.arange(0, n, 3))
     return Case(likelihood, prior, moves, problem, settings, chain, noise_scale)

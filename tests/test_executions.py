@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
+from chain_cases import make_case, run_plan
 
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.threads import run_in_threads
+from raytpnn.chains.plan import Length, Plan
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.setup import Scaling
 from raytpnn.model.prior import Prior
 
 
@@ -87,10 +87,8 @@ def test_a_block_run_twice_gives_the_same_draws():
 
 
 def test_threads_do_not_change_the_draws():
-    from raytpnn.chains.plan import Plan
-    from raytpnn.engine.setup import Scaling
-
     case = make_case(n=40, p=5, prior=Prior(K_max=20))
+    length = Length(chains=4, warmup=60, draws=60, thin=2)
     plan = Plan(
         case.problem,
         case.settings,
@@ -99,15 +97,12 @@ def test_threads_do_not_change_the_draws():
         case.prior,
         case.moves,
         1.0,
+        0.0,
         7,
-        4,
-        60,
-        60,
-        2,
+        length,
         "numba",
     )
-    runs = [run_in_threads(plan, Reporter(plan.sweeps, 60), workers=workers) for workers in (1, 4)]
-    one, four = (run.draws for run in runs)
+    one, four = (run_plan(plan, workers) for workers in (1, 4))
     assert [int(part.chain[0]) for part in one] == [int(part.chain[0]) for part in four]
     for left, right in zip(one, four, strict=True):
         assert np.array_equal(left.beta, right.beta)

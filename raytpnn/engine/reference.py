@@ -181,7 +181,7 @@ def watch_rows(problem, work, K, beta, record, row):
     record.fit[row] = doubles(work.fit, problem.n)[record.watched]
     for k in range(K):
         part = beta[k] * phi_of(problem, work, k)[record.watched].astype(np.float64)
-        record.size[row, k] = np.mean(part * part)
+        record.size[row, k] = sum((part * part).tolist()) / len(part)
 
 
 def gram_matrix(problem, settings, work, K):
