@@ -7,13 +7,13 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.conduct import Ways, conduct, empty_journal, journal_of
+from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
 from raytpnn.chains.coordinator import Finish, Goal, Journal
 from raytpnn.chains.plan import Length, Plan, make_plan
 from raytpnn.chains.progress import make_reporter
@@ -144,28 +144,30 @@ def sample(
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
-    begin = time.monotonic()
     helper = CompileHelper()
-    encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
-    response = as_response(y, likelihood, bins.n_rows)
-    weight = as_weights(sample_weight, bins.n_rows)
-    shift = as_offset(offset, bins.n_rows)
-    proposal = resolve_feature_weights(
-        feature_weights, bins, response.values, likelihood, encoder, sample_weight=weight
-    )
-    rows = TrainingRows(bins, response.values, weight, shift, proposal)
-    plan = make_plan(rows, likelihood, prior, moves, seed, Length(chains, warmup, draws, thin), backend)
-    config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
-    helper.finish()
-    ways.reporter.expect(plan.length.sweeps, warmup)
-    journal = empty_journal(plan)
-    with _where_blocks_go(place, ways.on_ray) as folder:
-        store: MemoryStore | Run = MemoryStore()
-        if folder is not None:
-            store = Run.begin(folder, plan, rows, encoder, response.classes, config)
-        finish = conduct(plan, store, journal, bins.names, ways)
-        config |= _outcome(journal, finish, ways)
-        drawn = _drawn(store, config, finish, plan.length)
+    with connected(ways):
+        begin = time.monotonic()
+        encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
+        response = as_response(y, likelihood, bins.n_rows)
+        weight = as_weights(sample_weight, bins.n_rows)
+        shift = as_offset(offset, bins.n_rows)
+        proposal = resolve_feature_weights(
+            feature_weights, bins, response.values, likelihood, encoder, sample_weight=weight
+        )
+        rows = TrainingRows(bins, response.values, weight, shift, proposal)
+        length = Length(chains, warmup, draws, thin)
+        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend)
+        config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
+        helper.finish()
+        ways.reporter.expect(length.sweeps, warmup)
+        journal = empty_journal(plan)
+        with _where_blocks_go(place, ways.on_ray) as folder:
+            store: MemoryStore | Run = MemoryStore()
+            if folder is not None:
+                store = Run.begin(folder, plan, rows, encoder, response.classes, config)
+            finish = conduct(plan, store, journal, bins.names, ways)
+            config |= _outcome(journal, finish, ways)
+            drawn = _drawn(store, config, finish, length)
     return Posterior(
         draws=drawn,
         encoder=encoder,
@@ -221,7 +223,8 @@ def resume(
     ways.reporter.expect(plan.length.sweeps, plan.length.warmup)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
-    finish = conduct(plan, opened, journal, rows.bins.names, ways)
+    with connected(ways) if any(journal.to_do) else nullcontext():
+        finish = conduct(plan, opened, journal, rows.bins.names, ways)
     config = opened.manifest["config"] | _outcome(journal, finish, ways)
     config["sampling_seconds"] += before
     _drawn(opened, config, finish, plan.length)

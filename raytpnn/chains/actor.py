@@ -6,7 +6,9 @@ import os
 from dataclasses import replace
 from typing import Any
 
+import numba
 import ray
+from threadpoolctl import threadpool_limits
 
 from raytpnn.chains.host import ChainHost
 from raytpnn.chains.report import BlockReport
@@ -31,11 +33,8 @@ class BlockWorker:
     """
 
     def __init__(self, uri: str, threads: int) -> None:
-        import numba
-        from threadpoolctl import threadpool_limits
-
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
-        self.limits = threadpool_limits(threads)
+        self.threads = threads
+        os.environ["RAYTPNN_THREADS"] = str(threads)
         self.uri = uri
         self.host: ChainHost | None = None
 
@@ -46,6 +45,8 @@ class BlockWorker:
 
     def run_block(self, chain: int, block: int) -> BlockReport:
         """Run a block, write it and its checkpoint; see `ChainHost.run_block`."""
+        # Numba's limit is that of the thread that sets it, and Ray runs methods in threads of its own.
+        numba.set_num_threads(min(self.threads, numba.get_num_threads()))
         try:
             report = self.opened().run_block(chain, block)
         except OSError as problem:
@@ -71,6 +72,8 @@ class BlockWorker:
                     "folder: choose one on shared storage, such as s3:// or a network disk"
                 ) from None
             self.host = ChainHost(run.plan(run.rows()), run.store)
+            # Only libraries that are loaded can be limited, which by now they are.
+            threadpool_limits(self.threads)
         return self.host
 
     def where(self) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
 from raytpnn.chains.executor import Executor
@@ -18,7 +19,7 @@ from raytpnn.chains.run import Run
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.threads import ThreadExecutor
 
-__all__ = ["Ways", "conduct", "empty_journal", "journal_of"]
+__all__ = ["Ways", "conduct", "connected", "empty_journal", "journal_of"]
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,19 @@ def conduct(
             finish.convergence = monitor.assess(len(plan.length.blocks()) - 1)
             finish.reached = finish.convergence.reached(ways.goal.rhat, ways.goal.ess, plan.length.chains)
         return finish
-    with open_executor(plan, store, ways) as executor:
-        return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter)
+    executor = make_executor(plan, store, ways)
+    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter)
 
 
-@contextmanager
-def open_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Iterator[Executor]:
-    """Workers for the time of a run."""
+def connected(ways: Ways) -> AbstractContextManager[Any]:
+    """Connect to Ray if chains are to run there: what is wrong with it shows before anything is written."""
+    return RaySession(ways.address, ways.resources, ways.reporter) if ways.on_ray else nullcontext()
+
+
+def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
+    """Workers for a run; those on Ray need it connected."""
     if not ways.on_ray:
-        yield ThreadExecutor(plan, store.store if isinstance(store, Run) else store)
-        return
+        return ThreadExecutor(plan, store.store if isinstance(store, Run) else store)
     assert isinstance(store, Run)
     from importlib.metadata import version
 
@@ -103,9 +107,6 @@ def open_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Iterator[
     if plan.backend != "reference":
         # Else every worker would compile for itself.
         compile_all()
-    with RaySession(ways.address, ways.resources, ways.reporter):
-        from raytpnn.chains.ray_executor import RayExecutor
+    from raytpnn.chains.ray_executor import RayExecutor
 
-        yield RayExecutor(
-            store.place.uri, plan.length.chains, ways.resources, ways.reporter, version("raytpnn")
-        )
+    return RayExecutor(store.place.uri, plan.length.chains, ways.resources, ways.reporter, version("raytpnn"))

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from raytpnn.chains.monitor import Convergence
 
-__all__ = ["ChainStatus", "LineReporter", "Reporter", "TableReporter", "make_reporter"]
+__all__ = ["ChainStatus", "LineReporter", "Reporter", "TableReporter", "duration", "make_reporter"]
 
-LINE_SECONDS = 2.0
+# Seconds between two lines of a log: at first, and at most. In between, a part of the time that has passed.
+LINE_SECONDS, MOST_LINE_SECONDS, LINE_SHARE = 2.0, 60.0, 0.05
+# A line lists chains one by one up to this many.
+LISTED_CHAINS = 8
 TABLE_SECONDS = 0.25
+# Lines of the terminal that the table leaves free for its head and what stands under it.
+OTHER_LINES = 5
 # Speeds are averages over about this many seconds.
 SPEED_SECONDS = 5.0
 
@@ -39,20 +46,36 @@ class Reporter:
     ----------
     sweeps, warmup : int
         Of every chain.
+
+    Attributes
+    ----------
+    when_begun : callable or None
+        Called once, without arguments, when the run's folder is there and its chains are about to start.
     """
 
     def __init__(self, sweeps: int = 0, warmup: int = 0) -> None:
-        self.expect(sweeps, warmup)
+        self.when_begun: Callable[[], None] | None = None
+        self.expected = False
+        self.sweeps = sweeps
+        self.warmup = warmup
         self.begin = time.monotonic()
         self.first: int | None = None
         self.convergence: Convergence | None = None
 
     def expect(self, sweeps: int, warmup: int) -> None:
-        """Learn how long the chains are."""
+        """Learn how long the chains are; the run begins next."""
         self.sweeps = sweeps
         self.warmup = warmup
+        self.expected = True
+
+    def note_begin(self) -> None:
+        """Tell whoever wants to know that the run has begun, the first time only."""
+        if self.expected and self.when_begun is not None:
+            call, self.when_begun = self.when_begun, None
+            call()
 
     def __enter__(self) -> Reporter:
+        self.note_begin()
         self.begin = time.monotonic()
         return self
 
@@ -61,6 +84,7 @@ class Reporter:
 
     def say(self, text: str) -> None:
         """Say what is being done that takes time."""
+        self.note_begin()
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Take note of where the chains are."""
@@ -75,7 +99,7 @@ class Reporter:
         self.say(f"{reason}: finishing the blocks at hand{more}")
 
     def time_left(self, chains: list[ChainStatus]) -> float:
-        """Seconds to go at the pace so far; NaN before the first sweep."""
+        """Seconds to the last draw at the pace so far; NaN before the first sweep."""
         done = sum(status.sweeps for status in chains)
         if self.first is None:
             # A run that is resumed does not begin at nothing.
@@ -90,6 +114,8 @@ class Reporter:
         if self.convergence is None or not self.convergence.rhat:
             return ""
         name, worst = self.convergence.worst()
+        if math.isnan(worst):
+            return ""
         return (
             f"R-hat {worst:.3f} ({name}), least ESS {self.convergence.least_ess():.0f} "
             f"after {self.convergence.draws} draws a chain"
@@ -97,7 +123,7 @@ class Reporter:
 
 
 class LineReporter(Reporter):
-    """A plain line every two seconds, for logs and pipes."""
+    """Plain lines, at first every two seconds, later fewer, for logs and pipes."""
 
     spoken = -math.inf
 
@@ -107,19 +133,22 @@ class LineReporter(Reporter):
 
     def say(self, text: str) -> None:
         """Print a line."""
+        super().say(text)
         print(text, file=sys.stderr, flush=True)
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
-        """Print a line if the last one is two seconds old."""
+        """Print a line if it is time."""
         now = time.monotonic()
-        if now - self.spoken < LINE_SECONDS:
+        pause = min(max(LINE_SECONDS, LINE_SHARE * (now - self.begin)), MOST_LINE_SECONDS)
+        if now - self.spoken < pause:
             return
         self.spoken = now
-        done = " ".join(f"{status.sweeps}" for status in chains)
-        terms = " ".join(f"{status.terms}" for status in chains)
         left = self.time_left(chains)
-        left_text = "" if math.isnan(left) else f", {left:.0f} s left"
-        self.say(f"sweeps {done} of {self.sweeps}, terms {terms}{left_text} [{where}]")
+        left_text = "" if math.isnan(left) else f", {duration(left)} to the last draw"
+        self.say(
+            f"sweeps {listed([s.sweeps for s in chains])} of {self.sweeps}, "
+            f"terms {listed([s.terms for s in chains])}{left_text} [{where}]"
+        )
 
     def assessed(self, convergence: Convergence) -> None:
         """Print R-hat."""
@@ -144,9 +173,10 @@ class TableReporter(Reporter):
     def __enter__(self) -> Reporter:
         from rich.live import Live
 
+        super().__enter__()
         self.live = Live(console=self.console, auto_refresh=False)
         self.live.start()
-        return super().__enter__()
+        return self
 
     def __exit__(self, *exception: Any) -> None:
         self.live.stop()
@@ -154,7 +184,9 @@ class TableReporter(Reporter):
 
     def say(self, text: str) -> None:
         """Print a line above the table."""
-        self.console.print(text, highlight=False)
+        super().say(text)
+        # Names of quantities have brackets, which are not meant as markup.
+        self.console.print(text, highlight=False, markup=False)
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Draw the table anew."""
@@ -183,24 +215,34 @@ class TableReporter(Reporter):
         table.add_column("chain", justify="right")
         table.add_column("phase")
         for heading in ("sweep", "sweeps/s", "K", "log-likelihood", "accepted"):
-            table.add_column(heading, justify="right")
-        for status in chains:
-            done = status.sweeps >= self.sweeps
-            phase = "done" if done else "warm-up" if status.sweeps < self.warmup else "sampling"
-            speed = self.speeds.get(status.chain, math.nan)
-            table.add_row(
-                str(status.chain),
-                phase,
-                f"{status.sweeps:,} of {self.sweeps:,}",
-                number(speed, ",.0f"),
-                str(status.terms),
-                number(status.loglik, ",.1f"),
-                number(status.acceptance, ".0%"),
-            )
+            table.add_column(heading, justify="right", no_wrap=True)
+        room = max(self.console.height - OTHER_LINES, 3)
+        shown = chains
+        if len(chains) > room:
+            # Those that the end is waiting for.
+            shown = sorted(sorted(chains, key=lambda status: status.sweeps)[:room])
+        for status in shown:
+            table.add_row(*self.cells(status))
         left = self.time_left(chains)
-        words = [] if math.isnan(left) else [f"{left:.0f} s left"]
+        words = [] if math.isnan(left) else [f"{duration(left)} to the last draw"]
         words += [self.agreement() or "R-hat not known yet", where]
+        if len(shown) < len(chains):
+            words.insert(0, f"{len(chains) - len(shown)} chains that are further on not shown")
         return Group(table, Text(" · ".join(words)))
+
+    def cells(self, status: ChainStatus) -> tuple[str, ...]:
+        """Row of a chain."""
+        done = status.sweeps >= self.sweeps
+        phase = "done" if done else "warm-up" if status.sweeps < self.warmup else "sampling"
+        return (
+            str(status.chain),
+            phase,
+            f"{status.sweeps:,} of {self.sweeps:,}",
+            number(self.speeds.get(status.chain, math.nan), ",.0f"),
+            str(status.terms),
+            number(status.loglik, ",.1f"),
+            number(status.acceptance, ".0%"),
+        )
 
 
 def number(value: float, form: str) -> str:
@@ -208,9 +250,29 @@ def number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def make_reporter(progress: bool, sweeps: int = 0, warmup: int = 0) -> Reporter:
-    """Reporter fit for where standard error goes."""
+def listed(values: Sequence[int]) -> str:
+    """Values of all chains; of many chains the least and the most."""
+    if len(values) <= LISTED_CHAINS:
+        return " ".join(str(value) for value in values)
+    return f"{min(values)} to {max(values)}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: "42 s", "3 min 20 s", "2 h 05 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def make_reporter(progress: bool | Reporter, sweeps: int = 0, warmup: int = 0) -> Reporter:
+    """Reporter fit for where standard error goes; one that is given is taken as it is."""
+    if isinstance(progress, Reporter):
+        return progress
     if not progress:
         return Reporter(sweeps, warmup)
-    kind = TableReporter if sys.stderr.isatty() else LineReporter
+    changes_in_place = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    kind = TableReporter if changes_in_place else LineReporter
     return kind(sweeps, warmup)

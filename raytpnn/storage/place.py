@@ -123,7 +123,7 @@ class Place:
         """Whether there is nothing here."""
         if self.path is None:
             return not self.names("")
-        return not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir()))
+        return not self.path.exists() or (self.path.is_dir() and not os.listdir(self.path))
 
     def local_file(self, name: str, checksum: str) -> Path:
         """Path of a file on this machine: itself, or a verified copy shared by all who ask for it here."""

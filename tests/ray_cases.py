@@ -1,0 +1,85 @@
+"""Ray for tests: started here, stopped by handle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from raytpnn.chains.conduct import empty_journal
+from raytpnn.chains.coordinator import Goal, run_blocks
+from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_executor import RayExecutor
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.run import Run
+from raytpnn.storage.place import Place
+
+# A dead node is noticed in about two seconds instead of fifteen.
+FAST_HEALTH_CHECKS = {
+    "health_check_initial_delay_ms": 0,
+    "health_check_period_ms": 200,
+    "health_check_timeout_ms": 500,
+    "health_check_failure_threshold": 3,
+}
+
+
+class Disturber(Reporter):
+    """Does something to the workers, once, when the chains have run for a while.
+
+    Parameters
+    ----------
+    sweeps : int
+        Of all chains together, before it happens.
+    act : callable
+        Takes the executor.
+    """
+
+    def __init__(self, sweeps, act):
+        super().__init__()
+        self.after = sweeps
+        self.act = act
+        self.executor = None
+        self.result = None
+        self.happened = False
+
+    def update(self, chains, where):
+        if not self.happened and sum(status.sweeps for status in chains) >= self.after:
+            self.happened = True
+            self.result = self.act(self.executor)
+
+
+def go_on(place, disturber=None, resources=None):
+    """Run the blocks of a run that has just begun, on the Ray that is connected; returns all reports."""
+    run = Run.open(Place(place))
+    rows = run.rows()
+    plan = run.plan(rows)
+    reporter = disturber or Reporter()
+    executor = RayExecutor(
+        str(place),
+        plan.length.chains,
+        resources or Resources(),
+        reporter,
+        run.manifest["versions"]["raytpnn"],
+    )
+    if disturber is not None:
+        disturber.executor = executor
+    journal = empty_journal(plan)
+    monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
+    finish = run_blocks(executor, plan.length, journal, monitor, Goal(), reporter)
+    run.end({"stopped": finish.stopped}, finish.rounds)
+    return [report for reports in journal.reports for report in reports.values()]
+
+
+def kill_worker(executor):
+    """SIGKILL a worker that is in the middle of a block; returns its process."""
+    # Between two blocks a worker dies unnoticed: ask until one says that it is at work.
+    import ray
+
+    while True:
+        for worker in {worker for worker, *_ in executor.tasks.values()}:
+            if ray.get(executor.workers[worker].progress.remote()) is not None:
+                pid = executor.ready[worker]["pid"]
+                os.kill(pid, signal.SIGKILL)
+                return pid
+        time.sleep(0.01)
