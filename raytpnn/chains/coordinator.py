@@ -128,10 +128,14 @@ class _Run:
             self.executor.submit(worker, *task)
             self.running[worker] = task
 
+    def at_work(self) -> set[tuple[int, int]]:
+        """Blocks that can be expected to end."""
+        lost = self.executor.lost()
+        return {task for worker, task in self.running.items() if worker not in lost}
+
     def next_task(self, worker: int) -> tuple[int, int] | None:
         """Block that should run next, on a worker that knows its chain if there is a choice."""
-        lost = self.executor.lost()
-        taken = {task for worker, task in self.running.items() if worker not in lost}
+        taken = self.at_work()
         free = [
             (blocks[0], chain)
             for chain, blocks in enumerate(self.journal.to_do)
@@ -247,10 +251,10 @@ def run_blocks(
     with Interrupts() as interrupts, reporter:
         try:
             run.look_at_rounds()
-            while any(journal.to_do) or run.running:
+            while any(journal.to_do):
                 if run.finish.stopped is None:
                     run.hand_out()
-                elif not run.running:
+                elif not run.at_work():
                     break
                 run.take(POLL_SECONDS)
                 run.report()

@@ -1,0 +1,236 @@
+"""Several nodes, drivers that die, jobs: on real Ray clusters of this machine. Slow."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ray_cases import FAST_HEALTH_CHECKS, Disturber, go_on
+from run_cases import assert_same_draws, fit
+
+import raytpnn
+from raytpnn.chains.ray_session import ClusterError
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+LONG = {"n": 2000, "chains": 4, "warmup": 100, "draws": 400}
+TESTS = str(Path(__file__).parent)
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    run = tmp_path_factory.mktemp("long") / "run"
+    fit(run, **LONG)
+    return run
+
+
+@pytest.fixture
+def begun(tmp_path):
+    run = tmp_path / "run"
+    with pytest.raises(ValueError, match="time limit"):
+        fit(run, time_limit=1e-9, **LONG)
+    for path in run.rglob("block=*"):
+        path.unlink()
+    return run
+
+
+@pytest.fixture
+def cluster():
+    """A head without CPUs; the test adds nodes."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 0,
+            "object_store_memory": 100_000_000,
+            "_system_config": FAST_HEALTH_CHECKS,
+        },
+    )
+    # Before there are other nodes: a driver must not be attached to one that is going to be removed.
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def add_node(cluster, cpus):
+    return cluster.add_node(num_cpus=cpus, object_store_memory=100_000_000)
+
+
+def remove(cluster, node):
+    """Take a node away, and wait until Ray says that it is dead."""
+    name = node.node_id
+    cluster.remove_node(node, allow_graceful=False)
+    limit = time.monotonic() + 60
+    while any(known["NodeID"] == name and known["Alive"] for known in ray.nodes()):
+        assert time.monotonic() < limit, "Ray has not noticed that the node is gone"
+        time.sleep(0.1)
+    return name
+
+
+def test_a_node_removed_and_another_added_change_nothing(cluster, long_run, begun):
+    first = add_node(cluster, 2)
+
+    def replace_node(executor):
+        gone = remove(cluster, first)
+        add_node(cluster, 2)
+        return gone
+
+    disturber = Disturber(500, replace_node)
+    reports = go_on(begun, disturber)
+    assert_same_draws(long_run, begun)
+    nodes = {report.where["node"] for report in reports}
+    assert disturber.result in nodes, "the node that was removed had done some of the work"
+    assert len(nodes) == 2
+    pids = {(report.where["node"], report.where["pid"]) for report in reports}
+    assert len({pid for _, pid in pids}) == len(pids) >= 3
+
+
+def test_what_a_lost_node_had_in_hand_is_done_by_those_that_are_left(cluster, long_run, begun):
+    nodes = [add_node(cluster, 1), add_node(cluster, 1)]
+    disturber = Disturber(500, lambda executor: remove(cluster, nodes[1]))
+    reports = go_on(begun, disturber)
+    assert_same_draws(long_run, begun)
+    assert {report.where["node"] for report in reports} == {node.node_id for node in nodes}
+
+
+def test_workers_that_join_later_take_part(cluster, long_run, begun):
+    add_node(cluster, 1)
+
+    def add_and_wait(executor):
+        name = add_node(cluster, 2).node_id
+        while len(executor.ready) < 2:
+            executor.grow()
+            executor.welcome(0.1)
+        return name
+
+    disturber = Disturber(200, add_and_wait)
+    reports = go_on(begun, disturber)
+    assert_same_draws(long_run, begun)
+    assert disturber.result in {report.where["node"] for report in reports}
+
+
+def test_another_version_of_ray_is_an_error_that_says_so(cluster, tmp_path):
+    """The cluster is told that it runs another Ray, and the real check of Ray must fail."""
+    import json
+
+    from ray._private import ray_constants
+    from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
+
+    namespace = ray_constants.KV_NAMESPACE_CLUSTER
+    told = json.loads(_internal_kv_get(b"CLUSTER_METADATA", namespace=namespace))
+    told["ray_version"] = "1.2.3"
+    _internal_kv_put(b"CLUSTER_METADATA", json.dumps(told).encode(), overwrite=True, namespace=namespace)
+    ray.shutdown()
+    with pytest.raises(ClusterError, match=r"(?s)ersion mismatch.*1\.2\.3.*install"):
+        fit(tmp_path / "run", executor="auto", address=cluster.address)
+    assert not (tmp_path / "run").exists()
+
+
+DRIVER = """
+import sys
+from run_cases import fit
+fit(sys.argv[1], executor="ray", n=2000, chains=4, warmup=100, draws=400)
+"""
+
+
+def test_driver_on_ray_killed_at_ten_moments(long_run, tmp_path):
+    rng = np.random.default_rng(5)
+    path = os.pathsep.join([TESTS, os.environ.get("PYTHONPATH", "")])
+    half_way = 0
+    for moment, blocks in enumerate(sorted(rng.integers(0, 20, 10))):
+        run = tmp_path / f"run{moment}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, str(run)],
+            env=os.environ | {"PYTHONPATH": path},
+            start_new_session=True,
+        )
+        while process.poll() is None and len(list(run.glob("checkpoint/*/block=*"))) < blocks:
+            time.sleep(0.005)
+        time.sleep(float(rng.random()) * 0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if not (run / "manifest.json").exists():
+            continue
+        half_way += process.returncode == -signal.SIGKILL
+        raytpnn.resume(run, executor="threads")
+        assert_same_draws(long_run, run)
+    assert half_way >= 5
+
+
+@pytest.fixture
+def head(tmp_path):
+    """A head with a dashboard and token authentication, started by Ray's own command."""
+    pytest.importorskip("aiohttp", reason="jobs need Ray's dashboard: pip install 'ray[default]'")
+    token = secrets.token_hex(32)
+    env = os.environ | {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_TMPDIR": str(tmp_path / "r"),
+    }
+    env.pop("RAY_ADDRESS", None)
+    (tmp_path / "r").mkdir()
+    port, dashboard = free_port(), free_port()
+    command = [
+        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2"),
+        *(f"--port={port}", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),
+        *("--object-store-memory=100000000", "--include-dashboard=true"),
+    ]
+    with (tmp_path / "head.log").open("w") as log:
+        process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+    yield env, f"http://127.0.0.1:{dashboard}"
+    process.terminate()
+    process.wait(60)
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def submit(env, address, *command):
+    ray_command = [sys.executable, "-m", "ray.scripts.scripts", "job", "submit", "--address", address]
+    return subprocess.run(
+        [*ray_command, "--", *command], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_as_a_ray_job_with_token_authentication(head, long_run, tmp_path):
+    env, address = head
+    begin = time.monotonic()
+    while True:
+        done = submit(env, address, sys.executable, "-c", "print('alive')")
+        if done.returncode == 0 or time.monotonic() - begin > 120:
+            break
+        time.sleep(2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused = submit(env | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}, address, "true")
+    assert refused.returncode != 0
+    from run_cases import small_data
+
+    X, y = small_data(2000)
+    X.assign(y=y).to_parquet(tmp_path / "data.parquet")
+    run = tmp_path / "run"
+    size = ["--chains=4", "--warmup=100", "--draws=400", "--seed=5"]
+    done = submit(
+        env,
+        address,
+        *(sys.executable, "-m", "raytpnn.cli", "fit", str(tmp_path / "data.parquet"), "--target=y"),
+        *(f"--out={run}", *size),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_same_draws(long_run, run)
+    assert raytpnn.load(run).config["executor"] == "ray"
