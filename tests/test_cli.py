@@ -1,14 +1,20 @@
-"""The command line, as a user calls it."""
+"""The command line: help, wrong use, errors in one line, `demo` and `doctor`."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
+import pytest
+from cli_cases import call, frame, run, write
 
-def run(*args):
-    command = [sys.executable, "-m", "raytpnn.cli", *args]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from raytpnn.cli.machine import masked
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write(frame(40), tmp_path_factory.mktemp("data") / "homes.csv")
 
 
 def test_demo_shows_progress_convergence_score_and_components():
@@ -19,23 +25,181 @@ def test_demo_shows_progress_convergence_score_and_components():
         assert text in result.stdout
 
 
-def test_help_and_bad_options():
-    assert "demo" in run("--help").stdout
-    wrong = run("demo", "--chains", "0")
-    assert wrong.returncode == 2
-    assert "chains" in wrong.stderr
+def test_help_names_every_command():
+    shown = run("--help").stdout
+    for command in ("fit", "resume", "diagnose", "predict", "report", "doctor", "demo"):
+        assert command in shown
+        assert call(command, "--help").returncode == 0
 
 
-def test_report_writes_a_page_and_names_what_is_wrong(tmp_path):
-    import numpy as np
+def test_nothing_heavy_is_imported_before_a_command_runs():
+    code = "import sys, raytpnn.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "raytpnn.cli.fit" in loaded
+    assert not loaded & {"numpy", "numba", "pandas", "pyarrow", "ray", "scipy", "sklearn", "arviz_stats"}
 
-    import raytpnn
 
-    x = np.random.default_rng(0).normal(size=(40, 2))
-    raytpnn.sample(x, x[:, 0], chains=2, warmup=30, draws=60, out=tmp_path / "run")
-    done = run("report", str(tmp_path / "run"))
-    assert done.returncode == 0, done.stderr
-    assert "<html" in (tmp_path / "run" / "report.html").read_text()
-    missing = run("report", str(tmp_path / "nothing"))
-    assert missing.returncode == 1
-    assert "nothing" in missing.stderr
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("demo", "--chains", "0"), "chains"),
+        (("fit",), "DATA"),
+        (("fit", "x.csv", "--out", "run"), "--target"),
+        (("fit", "x.csv", "--target", "y"), "--out"),
+        (("fit", "x.csv", "--target", "y", "--out", "run", "--draws", "many"), "draws"),
+        (("predict", "run", "x.csv", "--out", "y.xlsx"), ".parquet"),
+        (("predict", "run", "x.csv", "--out", "y.csv", "--level", "90"), "level"),
+        (("report", "s3://bucket/run"), "--out"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(args, named):
+    code, _, said = call(*args)
+    assert code == 2
+    assert named in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "prise"), "has no column 'prise' (--target); did you mean 'price'?"),
+        (("--target", "zzz"), "there are 'id', 'size', 'kind', 'age', 'price' and 4 more"),
+        (("--target", "price", "--drop", "Kind"), "(--drop); did you mean 'kind'?"),
+        (("--target", "price", "--weights", "price"), "'price' cannot be both --target and --weights"),
+        (("--target", "price", "--drop", "price"), "'price' cannot be both --target and --drop"),
+        (("--target", "kind"), "target 'kind' is text with 3 levels ('ash', 'elm', 'oak')"),
+        (("--target", "sold", "--family", "gaussian"), "target 'sold' cannot be used: y holds the text"),
+        (("--target", "age"), "target 'age' cannot be used: y is missing in row 0"),
+        (("--target", "price", "--family", "normal"), "normal"),
+        (("--target", "price", "--positive", "high"), "--positive high names a class"),
+        (("--target", "sold", "--positive", "maybe"), "no class of target 'sold': these are 'no' and 'yes'"),
+        (("--target", "price", "--weights", "kind"), "sample_weight"),
+        (("--target", "price", "--executor", "mpi"), "unknown executor 'mpi'"),
+        (("--target", "price", "--executor", "threads", "--gpus", "1"), "--gpus 1 is asked of Ray"),
+        (("--target", "price", "--executor", "threads", "--address", "a:1"), "a:1"),
+        (
+            ("--target", "price", "--target-rhat", "0.9", "--executor", "threads"),
+            "target_rhat must be above 1",
+        ),
+        (("--target", "price", "--address", "localhost:1"), "no Ray cluster at localhost:1"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_1(data, tmp_path, options, message):
+    code, _, said = call("fit", data, "--out", tmp_path / "run", *options)
+    assert code == 1, said
+    assert said.splitlines()[-1].startswith("error: ")
+    assert message in said.splitlines()[-1]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.csv", None, "no file"),
+        ("data.xlsx", b"PK", "cannot tell what"),
+        ("bad.parquet", b"not parquet", "cannot read"),
+        ("bad.feather", b"not arrow", "cannot read"),
+        ("empty.csv", b"", "is empty"),
+        ("long.csv", b"a,y\n1,2\n3,4,5\n6,7\n", "cannot read"),
+    ],
+)
+def test_unreadable_files_are_named(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    code, _, said = call("fit", tmp_path / name, "--target", "y", "--out", tmp_path / "run")
+    assert code == 1
+    assert message in said
+    assert name in said
+
+
+def test_what_exists_is_not_overwritten(data, tmp_path):
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "letter.txt").write_text("dear")
+    code, _, said = call("fit", data, "--target", "price", "--out", taken)
+    assert code == 1
+    assert "choose another --out" in said
+    (taken / "manifest.json").write_text("{}")
+    code, _, said = call("fit", data, "--target", "price", "--out", taken)
+    assert f"raytpnn resume {taken}" in said
+    code, _, said = call("predict", taken, data, "--out", data)
+    assert code == 1
+    assert "is the file to read" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("chians = 4", "unknown key 'chians'; did you mean 'chains'?"),
+        ("max-bins = 9", "unknown key 'max-bins'; did you mean 'max_bins'? (with _ for -)"),
+        ('draws = "many"', "draws must be a whole number, got 'many'"),
+        ("draws = true", "draws must be a whole number, got True"),
+        ("draws = 10.5", "draws must be a whole number, got 10.5"),
+        ("target_rhat = [1]", "target_rhat must be a number"),
+        ("drop = [1, 2]", "drop must be a list of texts"),
+        ("prior = 3", "prior must be a table"),
+        ("[prior]\nKmax = 9", "[prior] has no setting 'Kmax'; did you mean 'K_max'?"),
+        ("[moves]\nstep = 9", "[moves] has no setting 'step'"),
+        ("[prior]\nK_max = 0", "Prior.K_max must be a whole number from 1 on"),
+        ("chains = 0", "chains must be a whole number, 1 or more"),
+        ("draws = ", "is not TOML"),
+    ],
+)
+def test_mistakes_in_the_config_file_are_named(data, tmp_path, text, message):
+    (tmp_path / "fit.toml").write_text(text)
+    code, _, said = call(
+        *("fit", data, "--target", "price", "--out", tmp_path / "run", "--executor", "threads"),
+        *("--config", tmp_path / "fit.toml"),
+    )
+    assert code == 1
+    assert message in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["resume", "diagnose", "report"])
+def test_a_folder_that_is_no_run(tmp_path, command):
+    code, _, said = call(command, tmp_path / "nothing")
+    assert code == 1
+    assert "nothing is not a saved run" in said.splitlines()[-1]
+
+
+def test_errors_are_one_line_unless_all_of_it_is_asked_for(tmp_path):
+    short = run("diagnose", tmp_path)
+    assert short.returncode == 1
+    assert short.stderr.startswith("error: ")
+    assert len(short.stderr.splitlines()) == 1
+    long = run("diagnose", tmp_path, RAYTPNN_DEBUG="1")
+    assert long.returncode == 1
+    assert "Traceback" in long.stderr
+
+
+def test_doctor_reports_for_people_and_programs():
+    told = run("doctor", RAYTPNN_SECRET_TOKEN="abc123", RAYTPNN_CACHE_DIR="s3://me:pw@bucket/x?key=abc123")
+    assert told.returncode == 0, told.stderr
+    for text in (
+        "python",
+        "numba",
+        "llvmlite",
+        "ray",
+        "nvidia-smi",
+        "cache",
+        "never",
+        "RAYTPNN_SECRET_TOKEN",
+    ):
+        assert text in told.stdout
+    assert "abc123" not in told.stdout
+    assert "pw@" not in told.stdout
+    facts = json.loads(run("doctor", "--json").stdout)
+    assert {"system", "packages", "compiled code", "ray", "gpu", "environment"} == set(facts)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("RAY_AUTH_TOKEN", "abc", "(set, not shown)"),
+        ("RAYTPNN_DATA", "s3://user:pw@host/x?sig=abc&y=1 z", "s3://(not shown)@host/x?(not shown) z"),
+        ("RAY_ADDRESS", "ray://head:10001", "ray://head:10001"),
+        ("NUMBA_NUM_THREADS", "2", "2"),
+    ],
+)
+def test_secrets_are_masked(name, value, shown):
+    assert masked(name, value) == shown

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from raytpnn.data.synthetic import DESIGNS
+
 EXAMPLE = Path(__file__).parents[1] / "examples" / "component_selection.py"
 
 
@@ -34,6 +36,29 @@ def test_auroc_counts_subsets_that_no_draw_holds(order):
         expected = roc_auc_score([S in truth for S in subsets], [importance.get(S, 0.0) for S in subsets])
         others = {("x1", "x2", "x3", "x4")}
         assert selection_auroc(importance, truth | others, len(names), order) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "f3"])
+def test_norms_of_true_components_add_up_to_the_variance(name):
+    example = load_example()
+    design = DESIGNS[name]
+    norms = example.true_norms(name)
+    # Components are orthogonal. The square root in f3 has a kink that the quadrature sees to 0.1 % only.
+    assert sum(size**2 for size in norms.values()) == pytest.approx(design.variance, rel=2e-3)
+    # What the data module lists is what is there.
+    assert {S for S, size in norms.items() if size > 1e-9} == set(design.components)
+
+
+def test_the_oracle_is_that_of_a_simulated_test():
+    example = load_example()
+    rng = np.random.default_rng(0)
+    for name, order in (("f1", 2), ("f3", 3)):
+        design, norms = DESIGNS[name], example.true_norms(name)
+        error = np.sqrt(design.variance / 5 / 5000)
+        z = np.array([norms[S] / error for S in design.components if len(S) == order])
+        present, absent = rng.normal(size=(40_000, len(z))) + z, rng.normal(size=(40_000, len(z)))
+        assert example.oracle_auroc(name, 5000, order) == pytest.approx(np.mean(present > absent), abs=0.003)
+        assert example.oracle_auroc(name, 10**12, order) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_a_quick_run_prints_the_paper_beside(capsys, monkeypatch):

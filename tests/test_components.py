@@ -8,7 +8,7 @@ import pytest
 from posterior_cases import random_frame, random_posterior
 
 from raytpnn.posterior import components, norms
-from raytpnn.posterior.curves import simultaneous_width
+from raytpnn.posterior.curves import credible_bands
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.forward_numpy import term_values
 from raytpnn.posterior.posterior import Posterior
@@ -55,6 +55,31 @@ def test_components_agree_with_reference(fitted):
         low, high = np.quantile(norm, [0.1, 0.9])
         assert row.importance_low == pytest.approx(low, rel=1e-5, abs=1e-7)
         assert row.importance_high == pytest.approx(high, rel=1e-5, abs=1e-7)
+
+
+def test_components_by_column_add_up_levels_first(fitted):
+    post, _ = fitted
+    expected = {}
+    for names, f in reference_components(post, post.bins.codes).items():
+        columns = {post.encoder.source(post.encoder.index(name)) for name in names}
+        key = tuple(name for name in post.encoder.input_names if name in columns)
+        expected[key] = expected.get(key, 0.0) + f
+    table = post.components(level=0.8, by="column")
+    assert set(table["component"]) == set(expected)
+    assert len(table) < len(post.components())
+    assert table["importance"].is_monotonic_decreasing
+    for row in table.itertuples():
+        norm = np.sqrt(np.mean(expected[row.component] ** 2, axis=1))
+        assert row.order == len(row.component)
+        assert row.importance == pytest.approx(norm.mean(), rel=1e-5)
+        assert row.importance_high == pytest.approx(np.quantile(norm, 0.9), rel=1e-5, abs=1e-7)
+    # Adding up norms, not functions, would be another number.
+    separate = post.components().set_index("component")["importance"]
+    levels = [name for name in separate.index if len(name) == 1 and name[0].startswith("city")]
+    assert len(levels) > 1
+    assert table.set_index("component")["importance"][("city",)] < 0.99 * separate[levels].sum()
+    with pytest.raises(ValueError, match="by 'feature' or by 'column', not by 'row'"):
+        post.components(by="row")
 
 
 def test_inclusion_is_the_share_of_draws(fitted):
@@ -229,12 +254,16 @@ def test_default_grid_covers_the_training_range(fitted):
 def test_bands_hold_their_share_of_draws(fitted):
     post, _ = fitted
     rng = np.random.default_rng(25)
-    f = np.cumsum(rng.normal(size=(500, 30)), axis=1)
-    mean, sd = f.mean(axis=0), f.std(axis=0)
-    width = simultaneous_width(f, mean, sd, 0.9)
-    inside = np.all(np.abs(f - mean) <= width * sd, axis=1)
-    assert inside.mean() == pytest.approx(0.9, abs=0.003)
-    assert np.mean(np.abs(f - mean) <= width * sd) > 0.95
+    walks = np.cumsum(rng.normal(size=(500, 30)), axis=1)
+    # The second is zero in most draws and far off, on one side, in some: a component that may be absent.
+    for f in (walks, np.where(rng.random((500, 1)) < 0.2, np.exp(walks / 4), 0.0)):
+        bands = credible_bands(f, 0.9)
+        inside = (bands["simultaneous_low"] <= f) & (f <= bands["simultaneous_high"])
+        assert np.all(inside, axis=1).mean() == pytest.approx(0.9, abs=0.003)
+        assert np.mean((bands["low"] <= f) & (f <= bands["high"])) == pytest.approx(0.9, abs=0.06)
+        assert np.all(np.all((bands["low"] <= f) & (f <= bands["high"]), axis=1).mean() < 0.9)
+        assert np.all(bands["simultaneous_low"] <= bands["low"])
+        assert np.all(bands["simultaneous_high"] >= bands["high"])
     curve = post.component("age", level=0.9)
     assert np.all(curve["simultaneous_low"] <= curve["mean"])
     wide, narrow = (curve["simultaneous_high"] - curve["simultaneous_low"]), (curve["high"] - curve["low"])

@@ -19,7 +19,7 @@ from raytpnn.report.effects import column_effect  # noqa: E402
 from raytpnn.report.names import component_label, number, percent, probability, shorten, shorten_all  # noqa: E402
 from raytpnn.report.quality import assess  # noqa: E402
 from raytpnn.report.rows import choose_rows, pick, thin_rows  # noqa: E402
-from raytpnn.report.shapley import spread  # noqa: E402
+from raytpnn.report.shapley import shapley_by_column, shapley_interval, spread  # noqa: E402
 from raytpnn.report.waterfall import explain  # noqa: E402
 
 
@@ -181,6 +181,40 @@ def test_shapley_dots_are_the_shapley_values():
         np.testing.assert_allclose(dots.get_offsets()[:, 0], values[feature], atol=1e-6)
     assert "posterior means" in ax.get_title()
     assert f"{len(X)} rows" in ax.get_title()
+
+
+def test_shapley_lines_are_posterior_intervals():
+    post, X, _ = mixed()
+    some = X.iloc[:20]
+    ax = report.plot_shapley(post, some, top=3, level=0.8)
+    values = post.shapley(some, level=0.8)
+    means = values.xs("mean", axis=1, level=1)
+    leading = means.abs().mean().sort_values(ascending=False).index[:3]
+    lines = [collection for collection in ax.collections if hasattr(collection, "get_segments")]
+    assert len(lines) == 3
+    for drawn, feature in zip(lines, leading, strict=True):
+        ends = np.array([segment[:, 0] for segment in drawn.get_segments()])
+        np.testing.assert_allclose(ends, values[feature][["low", "high"]], atol=1e-6)
+    assert "lines: 80% posterior intervals" in ax.get_title()
+
+
+def test_shapley_of_a_column_adds_up_its_levels():
+    post, X, _ = mixed()
+    rows = choose_rows(post, X)
+    values = post.shapley(X)
+    table = shapley_by_column(post, pick(rows, [3]), 50, 0.95)
+    city = list(post.encoder.input_names).index("city")
+    found = {column: (mean, low, high) for column, mean, low, high in table}
+    levels = [name for name in values.columns if name.startswith("city=")]
+    assert found[city][0] == pytest.approx(values.loc[3, levels].sum(), abs=1e-9)
+    assert found[city][1] < found[city][0] < found[city][2]
+    assert sum(mean for mean, *_ in found.values()) == pytest.approx(values.loc[3].sum(), abs=1e-9)
+    sizes = [abs(mean) for _, mean, *_ in table]
+    assert sizes == sorted(sizes, reverse=True)
+    # The interval of the sum is not the sum of the intervals: levels trade off against each other.
+    features = [post.encoder.index(name) for name in levels]
+    alone = [np.ptp(shapley_interval(post, pick(rows, [3]), [j], 0.95)) for j in features]
+    assert found[city][2] - found[city][1] < sum(alone)
 
 
 def test_dots_keep_apart_and_within_their_strip():

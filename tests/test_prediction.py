@@ -88,6 +88,7 @@ def test_mean_of_a_family_without_kernel():
         """A family that prediction has never heard of."""
 
         name = "squared"
+        identity_mean = False
 
         def mean(self, f):
             return f**2

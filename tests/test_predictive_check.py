@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from posterior_cases import random_posterior
 
-from raytpnn.posterior import posterior as posterior_module
+from raytpnn.posterior import fitted
 from raytpnn.posterior.posterior import Posterior
 
 
@@ -53,7 +53,7 @@ def test_observed_statistics_and_blocks(monkeypatch):
     expected = {"mean": y.mean(), "sd": y.std(), "min": y.min(), "max": y.max(), "zeros": np.mean(y == 0)}
     for name, value in expected.items():
         assert whole[name] == pytest.approx(value)
-    monkeypatch.setattr(posterior_module, "LATENT_ENTRIES", 400 * 7)
+    monkeypatch.setattr(fitted, "LATENT_ENTRIES", 400 * 7)
     pieces = post.predictive_check(level=0.5).set_index("statistic")["observed"]
     np.testing.assert_allclose(pieces, whole)
 

@@ -14,11 +14,14 @@ import pytest
 pytest.importorskip("matplotlib", reason="the page needs matplotlib: pip install 'raytpnn[report]'")
 
 from chromium import BINARY, Browser
-from report_cases import CASES, EVIL, classes, mixed
+from report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
-from raytpnn.report import page, write_report
+from raytpnn.report import names, page, write_report
+from raytpnn.report.quality import assess
+from raytpnn.report.rows import choose_rows, pick
 from raytpnn.report.sections.effects import leading_effects
+from raytpnn.report.shapley import shapley_by_column
 from raytpnn.report.verdict import judge
 
 VOID = {"meta", "link", "img", "br", "hr"}
@@ -154,6 +157,38 @@ def test_scores_come_from_the_rows_given(pages):
     assert "Row 5: probability of malignant" in given
     assert f"It was {y[5]}." in given
     assert "as if it had been left out" in outline(pages["mixed"]).text
+
+
+def test_crps_stands_beside_that_of_no_features(pages):
+    text = outline(pages["counts"]).text
+    post, _, _ = counts()
+    result = assess(post, choose_rows(post))
+    assert result.how == "loo"
+    assert "Ranked probability score (CRPS)" in text
+    assert names.number(result.crps) in text
+    y = post.y
+    base = np.mean([np.mean(np.abs(y - v)) for v in y]) / 2
+    # Less than half the mean difference, the score of the responses themselves as the prediction.
+    assert 0 < result.crps < base
+    assert "Ranked probability score" not in outline(pages["classes"]).text
+
+
+def test_columns_of_text_are_taken_together(pages):
+    text = outline(pages["mixed"]).text
+    post, _, _ = mixed()
+    table = post.components(by="column")
+    assert f"of {len(table):,} sets of columns that some draw holds" in text
+    assert "sets of columns" not in outline(pages["classes"]).text
+
+
+def test_single_rows_have_shapley_values_with_intervals(pages):
+    text = outline(pages["classes"]).text
+    post, X, _ = classes()
+    column, _, low, high = shapley_by_column(post, pick(choose_rows(post, X), [5]), 6, 0.95)[0]
+    assert "Row 5: Shapley values" in text
+    assert post.encoder.input_names[column] in text
+    assert f"{names.number(low)} to {names.number(high)}" in text
+    assert "Shapley values, what each" not in outline(pages["nothing"]).text
 
 
 def test_nothing_found_is_said_plainly(pages):

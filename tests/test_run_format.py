@@ -24,23 +24,25 @@ def run(request):
     return request.param, expected, pd.DataFrame(expected["X"], columns=expected["columns"])
 
 
-def test_there_is_a_run_of_the_first_version():
-    assert "run-0.1" in [path.name for path in RUNS]
+def test_there_are_runs_of_the_first_version():
+    assert {"run-0.1", "run-0.1-bernoulli", "run-0.1-poisson"} <= {path.name for path in RUNS}
 
 
 def test_loads_and_predicts_what_it_did(run):
     folder, expected, X = run
     post = load(folder)
-    np.testing.assert_allclose(post.predict(X), expected["mean"], rtol=1e-6)
-    np.testing.assert_allclose(post.interval(X, 0.8), expected["interval"], rtol=1e-6)
+    offset = expected.get("offset")
+    np.testing.assert_allclose(post.predict(X, offset), expected["mean"], rtol=1e-6)
+    np.testing.assert_allclose(post.interval(X, 0.8, offset), expected["interval"], rtol=1e-6)
     for row, (name, importance, inclusion) in zip(
         post.components().head(5).itertuples(), expected["components"], strict=True
     ):
         assert list(row.component) == name
         assert row.importance == pytest.approx(importance, rel=1e-5)
         assert row.inclusion == pytest.approx(inclusion)
-    np.testing.assert_array_equal(post.y, expected["y"])
+    np.testing.assert_array_equal(post.y, post.encode_response(expected["y"]))
     np.testing.assert_array_equal(post.weight, expected["weight"])
+    np.testing.assert_array_equal(post.offset, expected.get("training_offset", np.zeros(len(post.y))))
 
 
 def read(path):
@@ -75,7 +77,11 @@ def test_can_be_read_by_arrow_alone(run):
     draws = [row for file in sorted(folder.glob("draws/*/*.parquet")) for row in read(file)]
     assert [feature["name"] for feature in features] == manifest["feature_names"]
     assert len(draws) == manifest["n_draws"]
-    assert manifest["family"] == "gaussian"
+    response = {
+        "gaussian": lambda f: f,
+        "bernoulli": lambda f: 1 / (1 + math.exp(-f)),
+        "poisson": math.exp,
+    }[manifest["family"]]
 
     def factor(j, b, gamma, place):
         marginal = marginals[features[j]["marginal"]]
@@ -88,7 +94,7 @@ def test_can_be_read_by_arrow_alone(run):
         ]
         total = 0.0
         for draw in draws:
-            f = draw["intercept"]
+            f = draw["intercept"] + (expected["offset"][i] if expected.get("offset") else 0.0)
             for beta, term, b, gamma in zip(
                 draw["beta"], draw["features"], draw["b"], draw["gamma"], strict=True
             ):
@@ -98,13 +104,14 @@ def test_can_be_read_by_arrow_alone(run):
                     if known
                     else 0.0
                 )
-            total += f
+            total += response(f)
         assert total / len(draws) == pytest.approx(expected["mean"][i], rel=1e-5)
 
 
 def test_training_rows_are_in_arrow_too(run):
     folder, expected, _ = run
     rows = read(folder / "data" / "rows.parquet")
-    assert [row["y"] for row in rows] == expected["y"]
+    classes = json.loads((folder / "manifest.json").read_text())["classes"]
+    assert [classes[int(row["y"])] if classes else row["y"] for row in rows] == expected["y"]
     assert [row["sample_weight"] for row in rows] == expected["weight"]
-    assert {row["offset"] for row in rows} == {0.0}
+    assert [row["offset"] for row in rows] == expected.get("training_offset", [0.0] * len(rows))

@@ -13,6 +13,18 @@ from raytpnn.posterior import scores
 GAUSSIAN, POISSON = get_family("gaussian"), get_family("poisson")
 
 
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_crps_of_weighted_draws_is_that_of_repeated_ones(family):
+    rng = np.random.default_rng(17)
+    f, nuisance, y = rng.normal(size=(4, 3)), rng.gamma(3.0, 0.3, 4), np.array([0.0, 1.0, 4.0])
+    times = np.array([3, 1, 0, 2])
+    weight = np.repeat(times[:, None] / times.sum(), 3, axis=1)
+    weighted = scores.mixture_crps(get_family(family), y, f, nuisance, weight)
+    repeated = np.repeat(f, times, axis=0), np.repeat(nuisance, times)
+    np.testing.assert_allclose(weighted, scores.mixture_crps(get_family(family), y, *repeated), rtol=1e-6)
+    assert np.all(np.abs(weighted / scores.mixture_crps(get_family(family), y, f, nuisance) - 1) > 1e-3)
+
+
 def gaussian_mixture_crps(y, mean, sd):
     """Closed form of Grimit et al. 2006: E|Y - y| - E|Y - Y'| / 2 over all pairs of parts."""
 

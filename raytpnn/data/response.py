@@ -36,8 +36,9 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
 
     Parameters
     ----------
-    y : Series, array, list, Arrow array, or a table with one column
-        For bernoulli any two numbers, truth values or strings; the larger is 1.
+    y : Series, array, list, Arrow array, a table with one column, or a Response
+        For bernoulli any two numbers, truth values or strings; the larger is 1. A Response that was checked
+        before, perhaps with its classes turned round, is taken as it is.
     family : Family
     n_rows : int
         Rows of X.
@@ -52,9 +53,11 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
         If y is of another length, missing or infinite somewhere, not numeric, or impossible under the family:
         the message names the row and the value.
     """
+    if isinstance(y, Response):
+        refuse_length(len(y.values), n_rows)
+        return y
     cells = one_column(y, "y")
-    if len(cells) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, y has {len(cells)}")
+    refuse_length(len(cells), n_rows)
     truth = cells.dtype.kind == "b" or (
         cells.dtype.kind == "O" and all(isinstance(cell, (bool, np.bool_)) for cell in cells)
     )
@@ -78,6 +81,12 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
     if problem:
         raise ValueError(f"y does not suit family {family.name!r}: {problem}")
     return Response(values)
+
+
+def refuse_length(length: int, n_rows: int) -> None:
+    """Raise unless y has a value a row."""
+    if length != n_rows:
+        raise ValueError(f"X has {n_rows} rows, y has {length}")
 
 
 def two_classes(values: np.ndarray, truth: bool) -> Response:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.ensemble import Ensemble
 from raytpnn.posterior.norms import Norms
 from raytpnn.posterior.prediction import Predictor
 
@@ -34,15 +33,18 @@ def label(features: Sequence[int], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[feature] for feature in features)
 
 
-def component_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], level: float) -> pd.DataFrame:
+def component_table(
+    sets: Sequence[Sequence[int]], norms: Norms, names: Sequence[str], level: float
+) -> pd.DataFrame:
     """Components by importance, largest first.
 
     Parameters
     ----------
-    ensemble : Ensemble
+    sets : sequence of tuples of int
+        Features of every component, or input columns.
     norms : Norms
     names : sequence of str
-        Names of all encoded features.
+        Names of all encoded features, or of all input columns.
     level : float
         Posterior probability of the interval [importance_low, importance_high], with equal tails.
 
@@ -54,10 +56,8 @@ def component_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], leve
     check_level(level)
     table = pd.DataFrame(
         {
-            "component": pd.Series(
-                [label(features, names) for features in ensemble.components], dtype=object
-            ),
-            "order": ensemble.order,
+            "component": pd.Series([label(features, names) for features in sets], dtype=object),
+            "order": np.array([len(features) for features in sets], np.int64),
             "importance": norms.mean,
             "importance_low": norms.quantile((1.0 - level) / 2.0),
             "importance_high": norms.quantile((1.0 + level) / 2.0),

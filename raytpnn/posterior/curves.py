@@ -15,7 +15,7 @@ from raytpnn.posterior.components import check_level
 from raytpnn.posterior.packs import pack_by_draw
 from raytpnn.posterior.prediction import Predictor
 
-__all__ = ["component_curve", "simultaneous_width"]
+__all__ = ["component_curve", "credible_bands"]
 
 # Points a feature in the default grid, by the number of features; beyond them, the last one.
 GRID_POINTS = (255, 40, 14, 7)
@@ -68,34 +68,41 @@ def component_curve(
     ordered = sorted(given)
     points = default_grid(encoder, ordered) if grid is None else read_grid(encoder, given, grid)
     f = evaluate(predictor, encoder, bins, ordered, points)
-    mean, sd = f.mean(axis=0), f.std(axis=0)
-    low, high = np.quantile(f, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
-    width = simultaneous_width(f, mean, sd, level) * sd
     table = pd.DataFrame({encoder.names[j]: points[j] for j in ordered})
-    bands = {
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "simultaneous_low": mean - width,
-        "simultaneous_high": mean + width,
-    }
-    return pd.concat([table, pd.DataFrame(bands)], axis=1)
+    return pd.concat([table, pd.DataFrame(credible_bands(f, level))], axis=1)
 
 
-def simultaneous_width(f: np.ndarray, mean: np.ndarray, sd: np.ndarray, level: float) -> float:
-    """Half-width, in standard deviations, that a share `level` of draws keeps to at every point.
+def credible_bands(f: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    """Posterior mean, pointwise and simultaneous band of a function known at m points.
+
+    The simultaneous band is the pointwise one, widened to the mean -+ w standard deviations where that
+    reaches further; w is the least number with which a share `level` of draws stays inside at every point.
 
     Parameters
     ----------
     f : (D, m)
-    mean, sd : (m,)
+        Values of every draw.
     level : float
+
+    Returns
+    -------
+    dict
+        mean, low, high, simultaneous_low, simultaneous_high, (m,) each.
     """
-    varies = sd > 0.0
-    if not np.any(varies):
-        return 0.0
-    largest = np.max(np.abs(f[:, varies] - mean[varies]) / sd[varies], axis=1)
-    return float(np.quantile(largest, level))
+    mean, sd = f.mean(axis=0), f.std(axis=0)
+    low, high = np.quantile(f, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    outside = ((f < low) | (f > high)) & (sd > 0.0)
+    distance = np.abs(f - mean) / np.where(sd > 0.0, sd, 1.0)
+    furthest = np.max(np.where(outside, distance, 0.0), axis=1, initial=0.0)
+    # Rounded up a little: a draw at the very edge is inside.
+    width = float(np.quantile(furthest, level, method="higher")) * (1.0 + 1e-12) * sd
+    return {
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "simultaneous_low": np.minimum(low, mean - width),
+        "simultaneous_high": np.maximum(high, mean + width),
+    }
 
 
 def default_grid(encoder: Encoder, features: list[int]) -> dict[int, np.ndarray]:

@@ -7,18 +7,13 @@ import numpy as np
 from raytpnn.model.families import Family
 from raytpnn.posterior.parallel import run_all
 
-__all__ = ["is_discrete", "mixture_cdf", "mixture_log_density", "mixture_quantiles"]
+__all__ = ["mixture_cdf", "mixture_log_density", "mixture_quantiles"]
 
 # Numbers worked on at once by one thread: 2 MB.
 ENTRIES = 262_144
 # A quantile is final when its last step was below this share of |y| and of the draws' quantiles' spread.
 TOLERANCE = 1e-8
 MAX_STEPS = 200
-
-
-def is_discrete(family: Family) -> bool:
-    """Whether responses are whole numbers: what the family says, else all but the gaussian are."""
-    return bool(getattr(family, "discrete", family.name != "gaussian"))
 
 
 def mixture_cdf(family: Family, y: np.ndarray, f: np.ndarray, nuisance: np.ndarray) -> np.ndarray:
@@ -68,7 +63,7 @@ def mixture_quantiles(family: Family, q: np.ndarray, f: np.ndarray, nuisance: np
     -------
     (n, k) float64
     """
-    search = search_integers if is_discrete(family) else search_reals
+    search = search_integers if family.discrete else search_reals
 
     def evaluate(rows: slice) -> np.ndarray:
         return np.stack([search(family, float(u), f[:, rows], nuisance) for u in q], axis=1)

@@ -67,7 +67,7 @@ def evenly_spaced(n: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def component_norms(predictor: Predictor, codes: np.ndarray) -> Norms:
+def component_norms(predictor: Predictor, codes: np.ndarray, together: np.ndarray | None = None) -> Norms:
     """Empirical l2 norm of every component in every draw that holds it.
 
     Parameters
@@ -75,12 +75,16 @@ def component_norms(predictor: Predictor, codes: np.ndarray) -> Norms:
     predictor : Predictor
     codes : (k, n)
         Training codes of the features in use. Of more than 10,000 rows, 10,000 evenly spaced ones count.
+    together : (number of components,) int64, optional
+        Number of the group of a component, ascending: norms are then those of the sums over groups, and
+        groups stand in the place of components.
     """
     ensemble, packs = predictor.ensemble, predictor.by_draw
+    together = np.arange(len(ensemble.components)) if together is None else together
     rows = evenly_spaced(codes.shape[1], MAX_ROWS)
     dense = ensemble.dense(codes if len(rows) == codes.shape[1] else codes[:, rows])
     group = np.repeat(np.arange(packs.n_groups), np.diff(packs.group_start))
-    changes = (np.diff(group) != 0) | (np.diff(packs.component) != 0)
+    changes = (np.diff(group) != 0) | (np.diff(together[packs.component]) != 0)
     run = np.concatenate([[0], np.cumsum(changes)])[: len(group)].astype(np.int64)
     squares = np.zeros((int(run.max(initial=-1)) + 1, LANES))
 
@@ -92,6 +96,7 @@ def component_norms(predictor: Predictor, codes: np.ndarray) -> Norms:
     pack = np.repeat(np.arange(len(run)), np.diff(packs.term_start))
     held, example = np.unique(run[pack] * LANES + packs.lane, return_index=True)
     norm = np.sqrt(squares.ravel()[held])
-    draw, component = ensemble.draw[packs.term[example]], ensemble.component[packs.term[example]]
+    draw, component = ensemble.draw[packs.term[example]], together[ensemble.component[packs.term[example]]]
     sort = np.lexsort((norm, component))
-    return Norms(draw[sort], component[sort], norm[sort], ensemble.n_draws, len(ensemble.components))
+    n_groups = int(together.max(initial=-1)) + 1
+    return Norms(draw[sort], component[sort], norm[sort], ensemble.n_draws, n_groups)

@@ -25,7 +25,7 @@ def certainty(posterior: Posterior, X: Any, offset: Any = None) -> np.ndarray:
     ValueError
         If the family is not bernoulli.
     """
-    if posterior.family.name != "bernoulli":
+    if not posterior.family.binary:
         raise ValueError(
             f"certainty is of a predicted class, for family 'bernoulli', not {posterior.family.name!r}; "
             "use predictive_sd or the width of interval"

@@ -8,7 +8,7 @@ import numpy as np
 
 from raytpnn.model.families import Family
 
-__all__ = ["encode_response"]
+__all__ = ["as_shift", "encode_response"]
 
 
 def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> np.ndarray:
@@ -49,3 +49,22 @@ def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> 
     if problem is not None:
         raise ValueError(f"y does not suit the {family.name} family: {problem}")
     return numbers
+
+
+def as_shift(offset: Any, n: int) -> np.ndarray:
+    """Offset of n rows, (n,) float64: zeros if there is none.
+
+    Raises
+    ------
+    ValueError
+        If its shape is another or a value is not finite.
+    """
+    if offset is None:
+        return np.zeros(n)
+    values = np.asarray(offset, np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"offset has shape {values.shape}, but X has {n} rows: it needs shape ({n},)")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(f"offset is {values[bad[0]]} in row {bad[0]}; it must be finite")
+    return values

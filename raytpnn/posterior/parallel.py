@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TypeVar
 
-__all__ = ["even_ranges", "run_all", "usable_cores"]
+__all__ = ["at_most", "even_ranges", "run_all", "usable_cores"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+core_limit: ContextVar[int | None] = ContextVar("core_limit", default=None)
+
+
+@contextmanager
+def at_most(cores: int) -> Iterator[None]:
+    """Let `run_all` use no more than this many cores within the block."""
+    token = core_limit.set(cores)
+    try:
+        yield
+    finally:
+        core_limit.reset(token)
+
 
 def usable_cores() -> int:
-    """Cores this process may use."""
+    """Cores that may be used here."""
+    limit = core_limit.get()
+    if limit is not None:
+        return limit
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.model.families import Family
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.fitted import Fitted
 from raytpnn.posterior.mixture import mixture_log_density, mixture_quantiles
-from raytpnn.posterior.norms import Norms, component_norms, evenly_spaced
-from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
+from raytpnn.posterior.norms import evenly_spaced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +23,7 @@ PROBE_ROWS = 64
 LEADING_FEATURES = 10
 
 
-class Posterior:
+class Posterior(Fitted):
     """Pooled draws of all chains, with the data they were fitted to.
 
     Everything is on the user's scale. Wherever rows are given as `X`, that is a DataFrame, array, Arrow
@@ -53,37 +47,6 @@ class Posterior:
         How the run was made, for the record; JSON types.
     """
 
-    def __init__(
-        self,
-        draws: Draws,
-        encoder: Encoder,
-        bins: Bins,
-        family: Family,
-        y: np.ndarray,
-        weight: np.ndarray | None = None,
-        offset: np.ndarray | None = None,
-        classes: tuple[Any, Any] | None = None,
-        config: dict[str, Any] | None = None,
-    ):
-        self.draws = draws
-        self.encoder = encoder
-        self.bins = bins
-        self.family = family
-        self.y = np.asarray(y, np.float64)
-        self.weight = np.ones_like(self.y) if weight is None else np.asarray(weight, np.float64)
-        self.offset = np.zeros_like(self.y) if offset is None else np.asarray(offset, np.float64)
-        self.classes = None if classes is None else tuple(classes)
-        self.config = config or {}
-        if draws.n_draws == 0:
-            raise ValueError("there are no draws: a posterior needs at least one")
-
-    def __repr__(self) -> str:
-        chains = len(np.unique(self.draws.chain))
-        return (
-            f"Posterior({self.family.name}, {self.draws.n_draws:,} draws of {chains} chain(s), "
-            f"{self.bins.n_rows:,} rows, {self.bins.n_features:,} features)"
-        )
-
     # Prediction
 
     def predict(self, X: Any, offset: Any = None) -> np.ndarray:
@@ -91,12 +54,12 @@ class Posterior:
 
         For bernoulli this is the probability of a 1, that is, of the larger class.
         """
-        codes, offset = self._rows(X, offset)
+        codes, offset = self.encode_rows(X, offset)
         return self.predictor.mean(self.family, codes, offset)
 
     def predict_draws(self, X: Any, offset: Any = None) -> np.ndarray:
         """Mean response of every draw, (draws of all chains, n); chains one after the other."""
-        codes, offset = self._rows(X, offset)
+        codes, offset = self.encode_rows(X, offset)
         response = np.empty((self.draws.n_draws, codes.shape[1]))
         for rows, f in self.predictor.latent_blocks(codes, offset):
             response[:, rows] = self.family.mean(f)
@@ -104,7 +67,7 @@ class Posterior:
 
     def predict_latent(self, X: Any, offset: Any = None) -> np.ndarray:
         """Posterior mean of f, (n,): what the contributions and the intercept add up to."""
-        codes, offset = self._rows(X, offset)
+        codes, offset = self.encode_rows(X, offset)
         return self.predictor.latent_mean(codes) + offset
 
     def predictive_sd(self, X: Any, offset: Any = None) -> np.ndarray:
@@ -160,7 +123,7 @@ class Posterior:
 
     def log_density_of(self, X: Any, y: np.ndarray, offset: Any = None) -> np.ndarray:
         """`log_density` of responses as `encode_response` gives them."""
-        codes, offset = self._rows(X, offset)
+        codes, offset = self.encode_rows(X, offset)
         if len(y) != codes.shape[1]:
             raise ValueError(f"y has {len(y)} values but X has {codes.shape[1]} rows")
         parts = [
@@ -177,18 +140,19 @@ class Posterior:
         keep: Sequence[str] = (),
         offset: str | None = None,
         batch_rows: int = 65_536,
+        executor: str = "auto",
     ) -> int:
-        """Predict Parquet files larger than memory, and write mean and interval to another.
+        """Predict Parquet files larger than memory, on Ray if connected, and write mean and interval to one.
 
         See `raytpnn.posterior.predict_table.predict_table`.
         """
         from raytpnn.posterior.predict_table import predict_table
 
-        return predict_table(self, source, target, level, keep, offset, batch_rows)
+        return predict_table(self, source, target, level, keep, offset, batch_rows, executor)
 
     def latent_blocks(self, X: Any, offset: Any = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Pairs of rows and the f of every draw there, (draws, rows), of at most 64 MB."""
-        return self.predictor.latent_blocks(*self._rows(X, offset))
+        return self.predictor.latent_blocks(*self.encode_rows(X, offset))
 
     # Components
 
@@ -197,7 +161,7 @@ class Posterior:
         """Posterior mean of the intercept."""
         return float(np.mean(self.draws.intercept))
 
-    def components(self, level: float = 0.95) -> pd.DataFrame:
+    def components(self, level: float = 0.95, by: str = "feature") -> pd.DataFrame:
         """Components by importance.
 
         The importance of a component in a draw is the empirical l2 norm of f_S over the training rows,
@@ -208,6 +172,9 @@ class Posterior:
         ----------
         level : float
             Posterior probability of the interval of the importance, with equal tails.
+        by : {"feature", "column"}
+            A component is about encoded features; levels of one column of text are features of their own. By
+            column, components over the same input columns are added up before their size is taken.
 
         Returns
         -------
@@ -215,9 +182,14 @@ class Posterior:
             component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
             inclusion (share of draws that hold the component).
         """
+        from raytpnn.posterior.columns import column_table
         from raytpnn.posterior.components import component_table
 
-        return component_table(self.ensemble, self.norms, self.bins.names, level)
+        if by == "feature":
+            return component_table(self.ensemble.components, self.norms, self.bins.names, level)
+        if by != "column":
+            raise ValueError(f"components are by 'feature' or by 'column', not by {by!r}")
+        return column_table(self.ensemble, self.encoder, self.training_codes(), level)
 
     def component(
         self, features: str | int | Sequence[str | int], grid: Any = None, level: float = 0.95
@@ -238,7 +210,7 @@ class Posterior:
         """
         from raytpnn.posterior.components import contributions
 
-        codes, _ = self._rows(X, None)
+        codes, _ = self.encode_rows(X, None)
         return contributions(self.predictor, self.norms, codes, self.bins.names, top)
 
     def shapley(self, X: Any, used_only: bool = False, level: float | None = None) -> pd.DataFrame:
@@ -251,7 +223,7 @@ class Posterior:
         from raytpnn.posterior.components import shapley
         from raytpnn.posterior.shapley_intervals import shapley_intervals
 
-        codes, _ = self._rows(X, None)
+        codes, _ = self.encode_rows(X, None)
         if level is None:
             return shapley(self.predictor, codes, self.bins.names, used_only)
         return shapley_intervals(self.predictor, codes, self.bins.names, level, used_only)
@@ -346,63 +318,3 @@ class Posterior:
         from raytpnn.posterior.storage import save
 
         save(self, folder, overwrite)
-
-    # What the above share
-
-    @cached_property
-    def ensemble(self) -> Ensemble:
-        """The terms of all draws, laid out for compiled code."""
-        return Ensemble.of(self.draws, self.bins)
-
-    @cached_property
-    def predictor(self) -> Predictor:
-        """Latent f of all draws as a function of codes."""
-        return Predictor(self.ensemble)
-
-    @cached_property
-    def norms(self) -> Norms:
-        """Norms of the components over the training rows."""
-        return component_norms(self.predictor, np.array(self.bins.codes[self.ensemble.used]))
-
-    def training_blocks(self, rows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Pairs of training rows and the f of every draw there, (draws, rows), of at most 64 MB.
-
-        Parameters
-        ----------
-        rows : (m,) int, optional
-            Training rows wanted; all by default.
-        """
-        wanted = np.arange(self.bins.n_rows) if rows is None else rows
-        size = max(LATENT_ENTRIES // self.draws.n_draws, 1)
-        for block in row_blocks(len(wanted), size):
-            chosen = wanted[block]
-            codes = np.array(self.bins.codes[self.ensemble.used[:, None], chosen])
-            yield chosen, self.predictor.latent(codes, self.offset[chosen])
-
-    def encode_response(self, y: Any) -> np.ndarray:
-        """Responses as the model sees them, (n,) float64: 0 and 1 for class labels.
-
-        Raises
-        ------
-        ValueError
-            Naming the first value that is not a known class, not a finite number, or not of the family.
-        """
-        from raytpnn.posterior.observed import encode_response
-
-        return encode_response(y, self.family, self.classes)
-
-    def _rows(self, X: Any, offset: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of the features in use, (k, n), and the offset, (n,)."""
-        codes = self.encoder.transform(X, self.ensemble.used)
-        n = codes.shape[1]
-        if n == 0:
-            raise ValueError("X has no rows; give at least one")
-        if offset is None:
-            return codes, np.zeros(n)
-        values = np.asarray(offset, np.float64)
-        if values.shape != (n,):
-            raise ValueError(f"offset has shape {values.shape}, but X has {n} rows: it needs shape ({n},)")
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            raise ValueError(f"offset is {values[bad[0]]} in row {bad[0]}; it must be finite")
-        return codes, values

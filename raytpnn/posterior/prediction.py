@@ -83,7 +83,7 @@ class Predictor:
 
     def mean(self, family: Family, codes: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """Posterior mean of the mean response, (n,) float64, in memory that does not grow with draws."""
-        if family.name == "gaussian":
+        if family.identity_mean:
             return self.latent_mean(codes) + offset
         ensemble = self.ensemble
         dense = ensemble.dense(codes)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.model.families import Family
-from raytpnn.posterior.mixture import is_discrete, mixture_cdf
 from raytpnn.posterior.parallel import run_all
 
 if TYPE_CHECKING:
@@ -73,7 +72,9 @@ def width(interval: np.ndarray) -> float:
     return float(np.mean(interval[:, 1] - interval[:, 0]))
 
 
-def mixture_crps(family: Family, y: np.ndarray, f: np.ndarray, nuisance: np.ndarray) -> np.ndarray:
+def mixture_crps(
+    family: Family, y: np.ndarray, f: np.ndarray, nuisance: np.ndarray, weight: np.ndarray | None = None
+) -> np.ndarray:
     """Continuous ranked probability score of the mixture over draws: the integral of (F(x) - [x >= y])^2.
 
     F is the mixture's own distribution function. For whole numbers the integral is a sum; otherwise it is
@@ -85,31 +86,37 @@ def mixture_crps(family: Family, y: np.ndarray, f: np.ndarray, nuisance: np.ndar
     y : (n,)
     f : (D, n)
     nuisance : (D,)
+    weight : (D, n), optional
+        Weights of the draws, columns adding up to 1; equal ones if not given.
 
     Returns
     -------
     (n,) float64
     """
-    one = crps_of_counts if is_discrete(family) else crps_of_reals
+    weight = np.broadcast_to(1.0 / len(f), f.shape) if weight is None else weight
+    one = crps_of_counts if family.discrete else crps_of_reals
 
     def evaluate(i: int) -> float:
-        return one(family, float(y[i]), f[:, i], nuisance)
+        return one(family, float(y[i]), f[:, i], nuisance, np.ascontiguousarray(weight[:, i]))
 
     return np.array(run_all(evaluate, range(len(y))))
 
 
-def crps_of_counts(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray) -> float:
+def crps_of_counts(
+    family: Family, y: float, f: np.ndarray, nuisance: np.ndarray, weight: np.ndarray
+) -> float:
     """Sum over whole numbers."""
     low, high = support(family, f, nuisance)
     inside = min(max(y, low), high)
     total, step = abs(y - inside), max(262_144 // len(f), 1)
     for start in np.arange(low, high + 1.0, step):
         x = np.arange(start, min(start + step, high + 1.0))
-        total += float(np.sum((mixture_cdf(family, x, f[:, None], nuisance) - (x >= inside)) ** 2))
+        cdf = weight @ family.cdf(x, f[:, None], nuisance[:, None])
+        total += float(np.sum((cdf - (x >= inside)) ** 2))
     return total
 
 
-def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray) -> float:
+def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray, weight: np.ndarray) -> float:
     """Integral of F^2 up to y and of (1 - F)^2 from y on."""
     low, high = support(family, f, nuisance)
     inside = min(max(y, low), high)
@@ -121,7 +128,8 @@ def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray)
         half = 0.5 * (stop - start) / max(panels, 1)
         for panel in range(panels):
             x = start + half * (2 * panel + 1 + node)
-            total += half * float(node_weight @ (mixture_cdf(family, x, f[:, None], nuisance) - above) ** 2)
+            cdf = weight @ family.cdf(x, f[:, None], nuisance[:, None])
+            total += half * float(node_weight @ (cdf - above) ** 2)
     return total
 
 
@@ -153,7 +161,7 @@ def score(posterior: Posterior, X: Any, y: Any, offset: Any = None, level: float
     y = posterior.encode_response(y)
     scores = {"nll": nll(posterior.log_density_of(X, y, offset))}
     mean = posterior.predict(X, offset)
-    if posterior.family.name == "bernoulli":
+    if posterior.family.binary:
         return scores | {
             "auroc": auroc(y, mean),
             "ece": ece(y, mean),

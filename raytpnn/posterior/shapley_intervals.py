@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from raytpnn.posterior.components import check_level, check_size, shapley
 from raytpnn.posterior.packs import pack_by_draw
 from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
 
-__all__ = ["shapley_intervals"]
+__all__ = ["shapley_intervals", "shapley_of_draws"]
 
 
 def shapley_intervals(
@@ -49,20 +49,43 @@ def shapley_intervals(
     mean = shapley(predictor, codes, names, used_only).to_numpy()
     table = np.zeros((n, len(columns), 3))
     table[:, :, 0] = mean
-    # A term's share for each of its features is the term with its coefficient divided by its order.
-    share = ensemble.terms.beta / np.maximum(np.diff(ensemble.terms.start), 1)
-    shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=share)))
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    blocks = row_blocks(n, max(LATENT_ENTRIES // ensemble.n_draws, 1))
     for i, feature in enumerate(columns):
-        holds = np.array([feature in features for features in ensemble.components], bool)
-        if not np.any(holds):
-            continue
-        packs = pack_by_draw(ensemble, only=holds)
-        for rows in blocks:
-            values = shared.latent(codes[:, rows], np.zeros(rows.stop - rows.start), packs)
+        for rows, values in shapley_of_draws(predictor, codes, [feature]):
             table[rows, i, 1:] = np.quantile(values, tails, axis=0).T
     labels = pd.MultiIndex.from_product(
         [[names[feature] for feature in columns], ["mean", "low", "high"]], names=["feature", None]
     )
     return pd.DataFrame(table.reshape(n, -1), columns=labels)
+
+
+def shapley_of_draws(
+    predictor: Predictor, codes: np.ndarray, features: Sequence[int]
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Shapley value in every draw of some features added up, such as the levels of one column.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    codes : (k, n)
+        Codes of the features in use.
+    features : sequence of int
+        Encoded features.
+
+    Yields
+    ------
+    rows : slice
+    values : (D, rows) float64
+        At most 64 MB. Nothing is given if no draw uses any of the features: the values are 0.
+    """
+    ensemble = predictor.ensemble
+    wanted = set(features)
+    held = np.array([len(wanted.intersection(component)) for component in ensemble.components], np.int64)
+    if not np.any(held):
+        return
+    # What features get of a term is the term with its coefficient times their share among its features.
+    share = (held / np.maximum(ensemble.order, 1))[ensemble.component]
+    shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=ensemble.terms.beta * share)))
+    packs = pack_by_draw(ensemble, only=held > 0)
+    for rows in row_blocks(codes.shape[1], max(LATENT_ENTRIES // ensemble.n_draws, 1)):
+        yield rows, shared.latent(codes[:, rows], np.zeros(rows.stop - rows.start), packs)

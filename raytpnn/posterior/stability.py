@@ -59,7 +59,7 @@ def component_stability(posteriors: Sequence[Posterior], X: Any, max_order: int 
         raise ValueError(f"max_order must be a whole number from 1 on, not {max_order!r}")
     held = [components_by_name(posterior, max_order) for posterior in posteriors]
     keys = {key: i for i, key in enumerate(dict.fromkeys(key for part in held for key in part))}
-    codes = [posterior._rows(X, None)[0] for posterior in posteriors]
+    codes = [posterior.encode_rows(X)[0] for posterior in posteriors]
     n = codes[0].shape[1]
     total = np.zeros(len(keys))
     size = max(BATCH_CELLS // max(len(keys) * len(held), 1), 1)

@@ -66,7 +66,7 @@ def draw_calibration(
     """Draw both axes of an assessment."""
     figure = start_figure(figure, 5.6)
     axes = figure.subplots(2, 1, height_ratios=[3, 2])
-    if post.family.name == "bernoulli":
+    if post.family.binary:
         which = "1" if post.classes is None else shorten(str(post.classes[1]), 18)
         draw_reliability(axes[0], assessment, plot_text(which))
         draw_probabilities(axes[1], assessment)

@@ -8,7 +8,7 @@ import numpy as np
 
 from raytpnn.data.encoder import LEVEL
 from raytpnn.posterior.components import check_level
-from raytpnn.posterior.curves import simultaneous_width
+from raytpnn.posterior.curves import credible_bands
 from raytpnn.report.canvas import GREY, LINE, POINTWISE, SIMULTANEOUS, start_axes
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten
 from raytpnn.report.scale import draw_rug, is_category, level_labels, wants_log_scale
@@ -132,12 +132,10 @@ def draw_bars(
 def draw_column(ax: Axes, post: Posterior, column: int, level: float) -> None:
     """Bars of the levels of a column of text, the largest effect first."""
     labels, f = column_effect(post, column)
-    mean, sd = f.mean(axis=0), f.std(axis=0)
-    low, high = np.quantile(f, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    width = simultaneous_width(f, mean, sd, level) * sd
-    rank = np.argsort(-mean, kind="stable")
+    bands = credible_bands(f, level)
+    rank = np.argsort(-bands["mean"], kind="stable")
     names = [plot_text(shorten(labels[i], 16)) for i in rank]
-    draw_bars(ax, names, np.stack([mean, low, high, mean - width, mean + width])[:, rank], level)
+    draw_bars(ax, names, np.stack([bands[name] for name in BANDS])[:, rank], level)
 
 
 def column_effect(post: Posterior, column: int) -> tuple[tuple[str, ...], np.ndarray]:

@@ -99,8 +99,8 @@ def probability(p: float) -> str:
 
 def latent_unit(post: Posterior) -> str:
     """Say what f, and every effect, is measured in."""
-    if post.family.name == "bernoulli":
+    if post.family.binary:
         return "log odds"
-    if post.family.name == "poisson":
+    if post.family.discrete:
         return "log of expected count"
     return "units of the response"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.posterior import scores
-from raytpnn.posterior.mixture import is_discrete, mixture_quantiles
+from raytpnn.posterior.mixture import mixture_quantiles
 from raytpnn.report.rows import Rows, thin_rows
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Assessment", "assess", "leave_one_out_weights"]
 
 MAX_ROWS = 1000
+# Rows of scores that take a search or an integral each.
+FEW_ROWS = 200
 # Rows times draws: with very many draws, fewer rows, so that an array stays below 64 MB.
 MAX_CELLS = 8_000_000
 # Below so many draws the tail of the importance weights cannot be smoothed.
@@ -45,7 +47,11 @@ class Assessment:
     n_all : int
         Rows that there are; len(y) of them, evenly spaced, are assessed.
     width : float
-        Mean width of the 90% predictive interval, not leaving out any row.
+        Mean width of the 90% predictive interval, not leaving out any row; of at most 200 rows.
+    crps : float
+        Mean continuous ranked probability score of these rows; NaN for two classes.
+    crps_rows : slice
+        The rows of which width and crps are.
     """
 
     y: np.ndarray
@@ -57,6 +63,8 @@ class Assessment:
     unreliable: float
     n_all: int
     width: float
+    crps: float
+    crps_rows: slice
 
     def coverage(self, level: float) -> float:
         """Share of y within the predictive interval with equal tails.
@@ -88,15 +96,18 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
         unreliable, how = float(np.mean(khat > KHAT)), "loo"
     upto = np.sum(weight * family.cdf(y, f, nuisance[:, None]), axis=0)
     below = upto
-    if is_discrete(family):
+    if family.discrete:
         below = np.sum(weight * family.cdf(y - 1.0, f, nuisance[:, None]), axis=0)
     top = log_density.max(axis=0)
     with np.errstate(divide="ignore"):
         density = top + np.log(np.sum(weight * np.exp(log_density - top), axis=0))
-    few = slice(None, None, max(1, rows.n // 200))
+    few = slice(None, None, max(1, -(-rows.n // FEW_ROWS)))
     ends = mixture_quantiles(family, np.array([0.05, 0.95]), f[:, few], nuisance)
     mean = np.sum(weight * family.mean(f), axis=0)
-    return Assessment(y, mean, below, upto, density, how, unreliable, n_all, scores.width(ends))
+    crps = float("nan")
+    if not family.binary:
+        crps = float(np.mean(scores.mixture_crps(family, y[few], f[:, few], nuisance, weight[:, few])))
+    return Assessment(y, mean, below, upto, density, how, unreliable, n_all, scores.width(ends), crps, few)
 
 
 def leave_one_out_weights(loglik: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

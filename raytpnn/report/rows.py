@@ -73,9 +73,8 @@ def choose_rows(post: Posterior, X: Any = None, y: Any = None, offset: Any = Non
         for name, value in (("y", y), ("offset", offset)):
             if value is not None:
                 raise ValueError(f"{name} was given without X; give both, or neither for the training rows")
-        codes = np.array(post.bins.codes[post.ensemble.used])
-        return Rows(codes, post.offset, post.y, np.arange(post.bins.n_rows), True)
-    codes, shift = post._rows(X, offset)
+        return Rows(post.training_codes(), post.offset, post.y, np.arange(post.bins.n_rows), True)
+    codes, shift = post.encode_rows(X, offset)
     response = None if y is None else post.encode_response(y)
     if response is not None and len(response) != codes.shape[1]:
         raise ValueError(f"y has {len(response)} values but X has {codes.shape[1]} rows")

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.components import shapley
+from raytpnn.posterior.components import check_level, shapley
+from raytpnn.posterior.shapley_intervals import shapley_of_draws
 from raytpnn.report.canvas import GREY, matplotlib_module, say_empty, start_axes
 from raytpnn.report.importance import NOTHING
-from raytpnn.report.names import latent_unit, plot_text, shorten_all
-from raytpnn.report.rows import choose_rows, thin_rows
+from raytpnn.report.names import latent_unit, percent, plot_text, shorten_all
+from raytpnn.report.rows import Rows, choose_rows, thin_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["plot_shapley"]
+__all__ = ["plot_shapley", "shapley_by_column", "shapley_interval"]
 
 MAX_ROWS = 400
 
 
-def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None = None) -> Axes:
+def plot_shapley(
+    post: Posterior, X: Any = None, top: int = 12, ax: Axes | None = None, level: float | None = None
+) -> Axes:
     """Draw the Shapley values of the leading features: a dot a row.
 
     A feature's Shapley value at a row is its fair share of f there: of every component, each of its features
-    gets an equal part. Dots are posterior means, exact and not sampled, and carry no band. Colour is the
-    feature's rank among training rows, from low to high; missing is grey. Of more than 400 rows, 400 evenly
-    spaced ones are drawn.
+    gets an equal part. Dots are posterior means, exact and not sampled. Colour is the feature's rank among
+    training rows, from low to high; missing is grey. Of more than 400 rows, 400 evenly spaced ones are drawn.
 
     Parameters
     ----------
@@ -38,6 +41,8 @@ def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None 
     top : int
         How many features, by mean absolute value, at least 1.
     ax : Axes, optional
+    level : float, optional
+        Draw also the posterior interval of every dot, with equal tails; best for few rows.
 
     Returns
     -------
@@ -55,10 +60,15 @@ def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None 
     colormap = matplotlib_module().colormaps["viridis"].with_extremes(bad="#bbbbbb")
     reach = float(np.max(np.abs(values))) or 1.0
     for place, column in enumerate(leading):
-        rank = feature_rank(post, int(post.ensemble.used[column]), rows.codes[column])
+        feature = int(post.ensemble.used[column])
+        rank = feature_rank(post, feature, rows.codes[column])
+        height = place + spread(values[:, column], reach)
+        if level is not None:
+            low, high = shapley_interval(post, rows, [feature], level)
+            ax.hlines(height, low, high, color=GREY, linewidth=0.6, alpha=0.5, zorder=0.8)
         image = ax.scatter(
             values[:, column],
-            place + spread(values[:, column], reach),
+            height,
             c=rank,
             cmap=colormap,
             vmin=0.0,
@@ -76,8 +86,43 @@ def plot_shapley(post: Posterior, X: Any = None, top: int = 12, ax: Axes | None 
     ax.set_yticks(np.arange(len(labels)), [plot_text(label) for label in labels])
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.set_xlabel(f"Shapley value\n({latent_unit(post)})")
-    ax.set_title(f"{rows.n:,} rows, posterior means", fontsize="medium")
+    bands = "" if level is None else f", lines: {percent(level)} posterior intervals"
+    ax.set_title(f"{rows.n:,} rows, posterior means{bands}", fontsize="medium")
     return ax
+
+
+def shapley_interval(
+    post: Posterior, rows: Rows, features: Sequence[int], level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the posterior interval, (n,) each, of the Shapley value of some features added up."""
+    check_level(level)
+    low, high = np.zeros((2, rows.n))
+    for block, values in shapley_of_draws(post.predictor, rows.codes, features):
+        low[block], high[block] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+def shapley_by_column(
+    post: Posterior, row: Rows, top: int, level: float
+) -> list[tuple[int, float, float, float]]:
+    """Shapley values of input columns at one row, the largest first.
+
+    Features of one column, such as the levels of a column of text, are added up.
+
+    Returns
+    -------
+    list of (column, mean, low, high)
+        At most `top`; the ends are those of the posterior interval.
+    """
+    values = shapley(post.predictor, row.codes, post.bins.names, used_only=True).to_numpy()[0]
+    column = post.encoder.column[post.ensemble.used]
+    total = np.bincount(column, values, minlength=len(post.encoder.input_names))
+    table = []
+    for i in np.argsort(-np.abs(total), kind="stable")[:top]:
+        if total[i] != 0.0:
+            low, high = shapley_interval(post, row, post.ensemble.used[column == i].tolist(), level)
+            table.append((int(i), float(total[i]), float(low[0]), float(high[0])))
+    return table
 
 
 def feature_rank(post: Posterior, feature: int, codes: np.ndarray) -> np.ndarray:

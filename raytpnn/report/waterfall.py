@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.posterior.columns import column_groups
 from raytpnn.posterior.components import check_level
 from raytpnn.posterior.packs import pack_by_draw
 from raytpnn.report.canvas import GREY, LINE, NEGATIVE, POSITIVE, start_axes
@@ -69,7 +70,7 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Ex
     if top < 1:
         raise ValueError(f"top must be 1 or more, not {top!r}")
     ensemble = post.ensemble
-    groups = column_groups(post)
+    groups = column_groups(ensemble, post.encoder.column)
     column = np.empty(len(ensemble.components), np.int64)
     for i, members in enumerate(groups.values()):
         column[members] = i
@@ -88,18 +89,6 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Ex
     return Explanation(
         labels, means[leading], ends[0], ends[1], rest, n_rest, intercept, offset, total, level
     )
-
-
-def column_groups(post: Posterior) -> dict[tuple[int, ...], list[int]]:
-    """Components by the input columns of their features.
-
-    Only levels (and indicators) of one column share a group: alone they can trade off against each other,
-    while their sum is what the data tell.
-    """
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for i, features in enumerate(post.ensemble.components):
-        groups.setdefault(tuple(np.unique(post.encoder.column[list(features)]).tolist()), []).append(i)
-    return groups
 
 
 def group_label(post: Posterior, columns: tuple[int, ...], row: Rows) -> str:

@@ -19,11 +19,28 @@ class Family(ABC):
     Each subclass stands in a file of its own, with a compiled kernel
     `rows(y, f, w, score, curvature, loglik, need)` that writes per row w (y - A'(f)), w A''(f) and the part
     of the log-likelihood that depends on f, times eta. `dispatch.py` names the kernels.
+
+    Attributes
+    ----------
+    name : str
+    code : int
+        Number of the family in compiled code.
+    has_nuisance : bool
+        Whether eta is a parameter; otherwise it is 1.
+    discrete : bool
+        Whether responses are whole numbers.
+    binary : bool
+        Whether responses are 0 and 1: two classes.
+    identity_mean : bool
+        Whether the expected response is f itself.
     """
 
     name: str
     code: int
     has_nuisance: bool = False
+    discrete: bool = False
+    binary: bool = False
+    identity_mean: bool = False
 
     @abstractmethod
     def mean(self, f: np.ndarray) -> np.ndarray:

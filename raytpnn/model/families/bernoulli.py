@@ -35,6 +35,8 @@ class Bernoulli(Family):
 
     name = "bernoulli"
     code = 1
+    discrete = True
+    binary = True
 
     def mean(self, f):
         """Probability of a 1."""

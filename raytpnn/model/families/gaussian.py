@@ -29,6 +29,7 @@ class Gaussian(Family):
     name = "gaussian"
     code = 0
     has_nuisance = True
+    identity_mean = True
 
     def mean(self, f):
         """A'(f) = f."""

@@ -31,6 +31,7 @@ class Poisson(Family):
 
     name = "poisson"
     code = 2
+    discrete = True
 
     def mean(self, f):
         """exp(f)."""

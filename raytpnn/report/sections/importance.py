@@ -12,6 +12,8 @@ from raytpnn.report.pictures import picture
 from raytpnn.report.shapley import plot_shapley
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["importance_section"]
@@ -36,19 +38,7 @@ def importance_section(post: Posterior) -> str:
             "posterior probability that it is there at all. Names joined by × act together, beyond what "
             "each does alone."
         ),
-        html.table(
-            ["Effect", "Importance", "95% interval", "Inclusion"],
-            [
-                (
-                    TIMES.join(shorten(name, 40) for name in row["component"]),
-                    number(row["importance"]),
-                    f"{number(row['importance_low'])} to {number(row['importance_high'])}",
-                    percent(row["inclusion"]),
-                )
-                for row in table.head(LISTED).to_dict("records")
-            ],
-            f"The leading {min(LISTED, len(table))} of {len(table):,} effects that some draw holds",
-        ),
+        effects_table(table, "effects"),
     ]
     if any(
         (post.encoder.kind[j] == LEVEL) and len(post.encoder.levels[int(post.encoder.column[j])]) > 2
@@ -58,9 +48,11 @@ def importance_section(post: Posterior) -> str:
             html.note(
                 "Levels of one column (written column=level) can stand in for each other: one draw may say "
                 "“Bonn is high”, another “all others are low”. Their single importances are then uncertain, "
-                "while their joint effect, shown in the next section, is not."
+                "while their joint effect, shown in the next section, is not. The second table takes all "
+                "levels of a column together."
             )
         )
+        parts.append(effects_table(post.components(by="column"), "sets of columns"))
     parts.append(
         html.figures(
             [
@@ -84,3 +76,18 @@ def importance_section(post: Posterior) -> str:
         )
     )
     return html.section("importance", "What matters?", parts)
+
+
+def effects_table(table: pd.DataFrame, what: str) -> str:
+    """Leading rows of a table of components."""
+    lines = [
+        (
+            TIMES.join(shorten(name, 40) for name in row["component"]),
+            number(row["importance"]),
+            f"{number(row['importance_low'])} to {number(row['importance_high'])}",
+            percent(row["inclusion"]),
+        )
+        for row in table.head(LISTED).to_dict("records")
+    ]
+    title = f"The leading {len(lines)} of {len(table):,} {what} that some draw holds"
+    return html.table(["Effect", "Importance", "95% interval", "Inclusion"], lines, title)

@@ -23,7 +23,7 @@ __all__ = ["quality_section"]
 def quality_section(post: Posterior, rows: Rows) -> str:
     """Scores beside those of a model without features, and calibration."""
     result = assess(post, rows)
-    table = class_scores(result) if post.family.name == "bernoulli" else number_scores(post, result)
+    table = class_scores(result) if post.family.binary else number_scores(post, result)
     parts = [
         html.paragraph(where_from(result)),
         html.table(
@@ -75,6 +75,11 @@ def number_scores(post: Posterior, result: Assessment) -> list[tuple[str, str, s
             number(scores.nll(result.log_density)),
             base_nll(post, result),
         ),
+        (
+            "Ranked probability score (CRPS), in units of the response, lower is better",
+            number(result.crps),
+            base_crps(post, result),
+        ),
     ]
     for level in (0.5, 0.8, 0.9, 0.95):
         rows.append((f"Responses within the {percent(level)} interval", percent(result.coverage(level)), "–"))
@@ -90,6 +95,17 @@ def base_nll(post: Posterior, result: Assessment) -> str:
         return "–"
     level = np.full(len(y), family.link(mean))
     return number(scores.nll(family.log_density(y, level, float(np.var(y)))))
+
+
+def base_crps(post: Posterior, result: Assessment) -> str:
+    """CRPS of one distribution for all rows, with the mean (and variance) of the responses."""
+    y, family = result.y, post.family
+    mean, variance = float(np.mean(y)), float(np.var(y))
+    if (variance if family.has_nuisance else mean) <= 0:
+        return "–"
+    some = y[result.crps_rows]
+    level = np.full((1, len(some)), family.link(mean))
+    return number(float(np.mean(scores.mixture_crps(family, some, level, np.array([variance])))))
 
 
 def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
@@ -111,7 +127,7 @@ def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
 
 def caption_of(post: Posterior) -> str:
     """How to read the calibration plots."""
-    if post.family.name == "bernoulli":
+    if post.family.binary:
         return (
             "Above: of the rows given a probability, the share that turned out so, with a 95% interval of "
             "that share; on the dashed line probabilities can be taken at their word. Below: how often each "
@@ -123,6 +139,6 @@ def caption_of(post: Posterior) -> str:
         "distribution; bars of equal height are right, a hump says too wide, a valley too narrow. Grey: 95% "
         "of what chance alone does to a point."
     )
-    if post.family.name == "poisson":
+    if post.family.discrete:
         text += " Intervals of counts end on whole numbers and hold more than they promise: go by the bars."
     return text

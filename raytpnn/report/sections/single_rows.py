@@ -11,7 +11,8 @@ from raytpnn.posterior.mixture import mixture_quantiles
 from raytpnn.report import html
 from raytpnn.report.names import latent_unit, number, probability, shorten
 from raytpnn.report.pictures import picture
-from raytpnn.report.rows import Rows, pick
+from raytpnn.report.rows import Rows, column_text, pick
+from raytpnn.report.shapley import shapley_by_column
 from raytpnn.report.waterfall import Explanation, draw_explanation, explain, waterfall_height
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["rows_section"]
 
 LEVEL = 0.9
+SHAPLEY_COLUMNS = 6
 
 
 def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> str:
@@ -46,7 +48,8 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
             "Each picture starts at the intercept and adds the row's effects, the largest first, until it "
             f"ends at f ({latent_unit(post)}). A black line is the 95% posterior interval of a bar alone. "
             "An effect of which a feature is missing adds nothing. ≈ is the typical value of a group of "
-            "close values."
+            "close values. The tables give every column its fair share: its own effect and an equal part of "
+            "each effect that it shares with others."
         ),
     ]
     drawn = []
@@ -57,7 +60,25 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
         alt = f"How effects add up to f at row {one.number[0]}"
         drawn.append((picture(draw, waterfall_height(explanation)), alt, prediction_text(post, one)))
     parts.append(html.figures(drawn))
+    parts += [part for row in wanted for part in shapley_parts(post, pick(rows, [row]))]
     return html.section("rows", "Single rows", parts)
+
+
+def shapley_parts(post: Posterior, row: Rows) -> list[str]:
+    """Table of the Shapley values of a row's columns; none if no column adds anything."""
+    found = shapley_by_column(post, row, SHAPLEY_COLUMNS, 0.95)
+    if not found:
+        return []
+    lines = [
+        (
+            f"{shorten(post.encoder.input_names[column], 40)} {shorten(column_text(post, column, row), 24)}",
+            number(mean),
+            f"{number(low)} to {number(high)}",
+        )
+        for column, mean, low, high in found
+    ]
+    title = f"Row {row.number[0]}: Shapley values, what each column adds to f ({latent_unit(post)})"
+    return [html.table(["Column", "Shapley value", "95% posterior interval"], lines, title)]
 
 
 def draw_on(post: Posterior, row: Rows, explanation: Explanation, figure: Figure) -> None:
@@ -70,7 +91,7 @@ def prediction_text(post: Posterior, row: Rows) -> str:
     f = post.predictor.latent(row.codes, row.offset)
     response = post.family.mean(f[:, 0])
     start = f"Row {row.number[0]}: "
-    if post.family.name == "bernoulli":
+    if post.family.binary:
         label = "1" if post.classes is None else shorten(str(post.classes[1]), 40)
         low, high = np.quantile(response, [0.05, 0.95])
         text = (

@@ -1,0 +1,77 @@
+"""`raytpnn demo`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from raytpnn.cli.group import say
+
+__all__ = ["demo"]
+
+
+def demo(
+    chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
+    warmup: Annotated[int, typer.Option(min=0, help="Sweeps before the first draw.")] = 1000,
+    draws: Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the chains.")] = 0,
+) -> None:
+    """Fit the diabetes data that ship with scikit-learn, and show what was found."""
+    say("loading: the first run on a machine compiles the sampler, which takes some seconds")
+    begin = time.monotonic()
+    import numpy as np
+    from sklearn.datasets import load_diabetes
+
+    import raytpnn
+
+    data = load_diabetes(as_frame=True, scaled=False)
+    X, y = data.data, data.target
+    order = np.random.default_rng(seed).permutation(len(y))
+    cut = int(0.8 * len(y))
+    train, test = order[:cut], order[cut:]
+    say(f"diabetes: {cut} patients to learn from, {len(test)} held out, {X.shape[1]} features")
+    post = raytpnn.sample(
+        X.iloc[train],
+        y.iloc[train],
+        chains=chains,
+        warmup=warmup,
+        draws=draws,
+        seed=seed,
+        executor="threads",
+        progress=True,
+    )
+    print_result(post, X.iloc[test], y.iloc[test], float(y.iloc[train].mean()))
+    say(f"{time.monotonic() - begin:.1f} seconds in all")
+
+
+def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
+    """Convergence, score on held-out rows and leading components."""
+    import numpy as np
+
+    from raytpnn.cli.summary import components_table
+    from raytpnn.cli.text import new_console, tell
+
+    console = new_console()
+    diagnostics = post.diagnostics()
+    fits = diagnostics[diagnostics["quantity"].str.startswith("f[")]
+    seconds = post.config["sampling_seconds"]
+    tell(console, f"\n{post.draws.n_draws} draws in {seconds:.1f} s")
+    if fits["rhat"].notna().any():
+        median, worst = fits["rhat"].median(), fits["rhat"].max()
+        verdict = "converged" if worst < 1.05 else "not converged: run longer chains for final numbers"
+        tell(
+            console,
+            f"R-hat of the fitted values: median {median:.3f}, worst {worst:.3f} ({verdict}); "
+            f"effective draws: median {fits['ess_bulk'].median():.0f}",
+        )
+    else:
+        tell(console, f"R-hat: {fits['note'].iloc[0]}")
+    error = float(np.sqrt(np.mean((post.predict(X) - y) ** 2)))
+    plain = float(np.sqrt(np.mean((mean - y) ** 2)))
+    low, high = post.interval(X, level=0.9).T
+    covered = float(np.mean((low <= y) & (y <= high)))
+    tell(console, f"held-out RMSE {error:.2f} (predicting the mean: {plain:.2f})")
+    tell(console, f"90% predictive intervals hold {covered:.0%} of the held-out responses\n")
+    components_table(post, console, most=10)

@@ -1,0 +1,141 @@
+"""`raytpnn diagnose`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from raytpnn.cli.group import CONVERGED, NOT_CONVERGED, say
+from raytpnn.cli.text import figure, new_console, new_table, tell
+
+if TYPE_CHECKING:
+    from raytpnn.cli.health import Health
+    from raytpnn.posterior.advice import Judgement
+
+__all__ = ["diagnose", "tell_judgement"]
+
+WORST = 8
+# Names of moves that fit a narrow table.
+SHORT = {"adding": "add", "deleting": "delete", "changing": "change", "joint_beta": "joint beta"}
+
+
+def diagnose(
+    run: Annotated[str, typer.Argument(help="Folder of a run: finished, stopped, killed or still running.")],
+    target_rhat: Annotated[
+        float | None, typer.Option(min=1.0, help="R-hat to ask for; that of the run if not given.")
+    ] = None,
+    target_ess: Annotated[
+        float | None, typer.Option(min=0.0, help="Effective draws to ask for; those of the run if not given.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say whether the chains converged, which of them are odd, and what to do about it.
+
+    Exit code 0 if they converged, 3 if not: by the targets; without any, by R-hat at most 1.01 and 400
+    effective draws of everything that predictions rest on.
+    """
+    from raytpnn.cli.note import noted_targets
+    from raytpnn.storage.place import Place
+
+    if target_rhat is None and target_ess is None:
+        target_rhat, target_ess = noted_targets(Place(run))
+    from raytpnn.cli.health import examine
+
+    health = examine(run, target_rhat, target_ess)
+    if json:
+        print_json(health)
+    else:
+        print_health(health)
+    raise typer.Exit(CONVERGED if health.converged else NOT_CONVERGED)
+
+
+def print_health(health: Health) -> None:
+    """Tell a person."""
+    from raytpnn.cli.health import run_in_words
+
+    console = new_console()
+    tell(console, f"This is {run_in_words(health)}.")
+    for problem in health.problems:
+        say(f"warning: {problem}; `raytpnn resume` makes the block again")
+    tell_judgement(console, health.judgement)
+    if len(health.table):
+        shown = min(WORST, len(health.table))
+        tell(
+            console, f"\nThe {shown} worst of {len(health.table)} quantities (f[row]: f at that training row)"
+        )
+        console.print(worst_table(health))
+    tell(console, "\nChains: means over their draws, then the share of proposals accepted by move")
+    console.print(chain_table(health))
+
+
+def tell_judgement(console: Any, judgement: Judgement) -> None:
+    """Tell whether chains converged, which of them are odd, and what to do."""
+    tell(console, "\nDid it converge? " + judgement.headline)
+    for odd in judgement.odd:
+        what = "is stuck" if odd.kind == "stuck" else "is apart from the others"
+        tell(console, f"Chain {odd.chain} {what}: {odd.reason}.")
+    if judgement.advice:
+        tell(console, "\nWhat to do:")
+    for advice in judgement.advice:
+        tell(console, f"- {advice}")
+
+
+def worst_table(health: Health) -> Any:
+    """Table of the quantities that agree least."""
+    from rich.text import Text
+
+    from raytpnn.report.names import shorten
+
+    table = new_table("quantity", "R-hat", "ESS bulk", "ESS tail")
+    for row in health.table.head(WORST).to_dict("records"):
+        figures = figure(row["rhat"], 4), figure(row["ess_bulk"]), figure(row["ess_tail"])
+        table.add_row(Text(shorten(row["quantity"], 40)), *figures)
+    return table
+
+
+def chain_table(health: Health) -> Any:
+    """Table of the chains; moves that every chain always accepts are left out."""
+    from raytpnn.report.names import percent
+
+    odd = {chain.chain: chain.kind for chain in health.judgement.odd}
+    rates: dict[str, list[float]] = {}
+    for chain in health.chains:
+        for move, share in chain.accepted.items():
+            rates.setdefault(move, []).append(share)
+    moves = [move for move, shares in rates.items() if min(shares) < 1.0]
+    table = new_table(
+        *("chain", "draws", "log-lik.", "K", *(SHORT.get(move, move) for move in moves)),
+        *([""] if odd else []),
+    )
+    for chain in health.chains:
+        cells = [str(chain.chain), f"{chain.draws:,}", figure(chain.loglik, 5), figure(chain.terms)]
+        cells += [percent(chain.accepted[move]) if move in chain.accepted else "-" for move in moves]
+        table.add_row(*cells, *([odd.get(chain.chain, "")] if odd else []))
+    return table
+
+
+def print_json(health: Health) -> None:
+    """Tell a program."""
+    from dataclasses import asdict
+    from json import dumps
+
+    from raytpnn.storage.manifest import plain
+
+    told = {
+        "state": health.state,
+        "converged": health.converged,
+        "verdict": health.judgement.state,
+        "headline": health.judgement.headline,
+        "target_rhat": health.target_rhat,
+        "target_ess": health.target_ess,
+        "blocks": health.blocks,
+        "blocks_planned": health.planned,
+        "draws_compared": health.draws,
+        "odd_chains": [asdict(chain) for chain in health.judgement.odd],
+        "advice": health.judgement.advice,
+        "quantities": health.table.to_dict("records"),
+        "chains": [asdict(chain) for chain in health.chains],
+        "problems": health.problems,
+    }
+    print(dumps(plain(told), indent=1, allow_nan=False))

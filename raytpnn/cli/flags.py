@@ -1,0 +1,96 @@
+"""Flags and arguments of `fit` and `resume`. None means not given: the config file or the default decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+COLUMNS, LENGTH, STOPPING = "Columns of the data", "How long", "When to stop"
+RUNNING, DETAILS = "Where to run", "Details"
+
+
+def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
+    """Flag with its help, the panel of the help page it stands in, and the default to tell."""
+    told = help if default is None else f"{help} Default: {default}."
+    return typer.Option(help=told, rich_help_panel=panel, **more)
+
+
+Data = Annotated[str | None, typer.Argument(help="CSV, TSV, Parquet or Feather file.", show_default=False)]
+Out = Annotated[
+    str | None, typer.Option(help="Folder for the run, also s3:// or gs://; needed, must be new.")
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="TOML file with options (keys as the flags, _ for -), [prior] and [moves]."),
+]
+
+Target = Annotated[str | None, flag("Column to predict; needed.", COLUMNS)]
+FamilyName = Annotated[
+    str | None, flag("gaussian, bernoulli or poisson; guessed from the target if not given.", COLUMNS)
+]
+Positive = Annotated[str | None, flag("Of two classes, the one whose probability is modelled.", COLUMNS)]
+Weights = Annotated[str | None, flag("Column with weights of the rows.", COLUMNS)]
+Offset = Annotated[str | None, flag("Column added to f: for counts, the log of the exposure.", COLUMNS)]
+Drop = Annotated[list[str] | None, flag("Column to leave out; may be given again.", COLUMNS)]
+
+Chains = Annotated[int | None, flag("Independent chains.", LENGTH, "4", min=1)]
+Warmup = Annotated[int | None, flag("Sweeps before the first draw.", LENGTH, "1000", min=0)]
+NumberOfDraws = Annotated[int | None, flag("Draws of each chain.", LENGTH, "1000", min=1)]
+Thin = Annotated[int | None, flag("Sweeps a draw.", LENGTH, "1", min=1)]
+Seed = Annotated[int | None, flag("The same seed gives the same draws.", LENGTH, "0", min=0)]
+
+TargetRhat = Annotated[
+    float | None,
+    flag("Stop when R-hat of everything watched is at most this; exit code 3 if it never is.", STOPPING),
+]
+TargetEss = Annotated[
+    float | None,
+    flag("Stop when everything watched has so many effective draws, all chains together.", STOPPING),
+]
+TimeLimit = Annotated[float | None, flag("Seconds after which no new block of sweeps begins.", STOPPING)]
+NoTarget = Annotated[
+    bool,
+    typer.Option(
+        "--no-target",
+        help="Forget the targets that the run was begun with: go on to the last draw.",
+        rich_help_panel=STOPPING,
+    ),
+]
+
+Executor = Annotated[
+    str | None,
+    flag(
+        "ray (started on this machine, unless --address or RAY_ADDRESS names a cluster), threads or auto.",
+        RUNNING,
+        "ray",
+    ),
+]
+Address = Annotated[str | None, flag("Of a Ray cluster to join: host:6379 or ray://host:10001.", RUNNING)]
+Workers = Annotated[
+    int | None, flag("Workers at most; as many as there is room for, if not given.", RUNNING, min=1)
+]
+Cpus = Annotated[float | None, flag("CPUs that a worker asks Ray for.", RUNNING, "1", min=0.0)]
+Gpus = Annotated[float | None, flag("GPUs that a worker asks Ray for.", RUNNING, "0", min=0.0)]
+
+FeatureWeights = Annotated[
+    str | None,
+    flag("How features are proposed: marginal or xgboost; all alike if not given.", DETAILS),
+]
+MaxBins = Annotated[int | None, flag("Distinct values kept of a feature.", DETAILS, "255", min=2)]
+MissingIndicators = Annotated[
+    bool | None,
+    typer.Option(
+        "--missing-indicators",
+        help="Add a feature 'x is missing' for every column with missing values.",
+        rich_help_panel=DETAILS,
+    ),
+]
+Backend = Annotated[str | None, flag("auto, numba or reference; the draws are the same.", DETAILS, "auto")]
+
+ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]
+MoreChains = Annotated[int | None, flag("Chains in all, if there should be more than before.", LENGTH, min=1)]
+MoreDraws = Annotated[
+    int | None, flag("Draws of each chain in all, if there should be more than before.", LENGTH, min=1)
+]

@@ -1,0 +1,35 @@
+"""`RUN/command.json`: what the command line knows about a run that the sampler does not need."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from raytpnn.storage.manifest import read_manifest
+from raytpnn.storage.place import Place
+
+__all__ = ["NOTE", "noted_targets", "read_note", "write_note"]
+
+NOTE = "command.json"
+
+
+def write_note(place: Place, note: dict[str, Any]) -> None:
+    """Leave a note in a run."""
+    place.write(NOTE, (json.dumps(note, indent=1) + "\n").encode())
+
+
+def read_note(place: Place) -> dict[str, Any]:
+    """Note of a run; empty if it was not begun by the command line."""
+    try:
+        note = json.loads(place.read(NOTE))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def noted_targets(place: Place) -> tuple[float | None, float | None]:
+    """R-hat and effective draws that were asked of a run, by the command line or by a program."""
+    told = read_note(place)
+    if "target_rhat" not in told:
+        told = read_manifest(place)["config"]
+    return told.get("target_rhat"), told.get("target_ess")

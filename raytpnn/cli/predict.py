@@ -1,0 +1,150 @@
+"""`raytpnn predict`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from raytpnn.cli.group import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["predict"]
+
+PARQUET = (".parquet", ".pq")
+
+
+def predict(
+    run: Annotated[str, typer.Argument(help="Folder of a run.")],
+    data: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet or Feather file, or folder of Parquet files.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write: .parquet, .pq, .csv or .tsv.")],
+    level: Annotated[float, typer.Option(help="Level of the predictive intervals.")] = 0.9,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column of DATA to copy; may be given again.")
+    ] = None,
+    offset: Annotated[
+        str | None,
+        typer.Option(help="Column added to f; if the fit had one, that column is used without saying so."),
+    ] = None,
+    no_offset: Annotated[
+        bool, typer.Option("--no-offset", help="Add nothing to f, though the fit had an offset.")
+    ] = False,
+) -> None:
+    """Predict every row of DATA: the mean and the ends of the predictive interval.
+
+    For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
+    that DATA may be larger than memory.
+    """
+    from raytpnn.cli.prediction_files import WRITABLE, write_tables
+
+    if out.suffix.lower() not in WRITABLE:
+        endings = ", ".join(WRITABLE)
+        raise typer.BadParameter(f"{str(out)!r} must end in one of {endings}", param_hint="--out")
+    if not 0.0 < level < 1.0:
+        raise typer.BadParameter(f"{level:g} is not between 0 and 1", param_hint="--level")
+    if out.exists() and data.exists() and out.samefile(data):
+        raise ValueError(f"--out {out} is the file to read; choose another")
+    say(f"reading {run}")
+    from raytpnn.posterior.storage import load
+
+    post = load(run)
+    shift = None if no_offset else offset or offset_of(run)
+    kept = list(keep or [])
+    say(f"predicting the rows of {data}")
+    if data.is_dir() or data.suffix.lower() in PARQUET:
+        rows = write_tables(from_parquet(post, data, out, level, kept, shift), out)
+    else:
+        rows = write_tables(iter([from_table(post, data, level, kept, shift)]), out)
+    tell(post, out, rows, level, shift)
+
+
+def offset_of(run: str) -> str | None:
+    """Column that was the offset of the fit."""
+    from raytpnn.cli.note import read_note
+    from raytpnn.storage.place import Place
+
+    return read_note(Place(run)).get("offset")
+
+
+def from_parquet(
+    post: Any, data: Path, out: Path, level: float, keep: list[str], offset: str | None
+) -> Iterator[pa.Table]:
+    """Predictions of Parquet files, a batch at a time, by way of a file beside the target."""
+    import uuid
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    beside = out.with_name(f".{out.name}.{uuid.uuid4().hex}.parquet")
+    try:
+        post.predict_table(data, beside, level=level, keep=keep, offset=offset, executor="threads")
+        with pq.ParquetFile(beside) as file:
+            for batch in file.iter_batches():
+                yield finished(post, pa.Table.from_batches([batch]), keep)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str | None) -> pa.Table:
+    """Predictions of a table that fits into memory."""
+    import pyarrow as pa
+
+    from raytpnn.cli.source import check_column, column_of
+    from raytpnn.data.tables import as_table
+
+    table = as_table(data)
+    # Read it once, not a column at a time.
+    table = table.select(range(len(table.names)))
+    for name in keep:
+        check_column(table, name, "--keep", str(data))
+    if offset is not None:
+        check_column(table, offset, "the offset; --no-offset does without", str(data))
+    shift = None if offset is None else column_of(table, offset).astype(float)
+    columns = {name: pa.array(column_of(table, name), from_pandas=True) for name in keep}
+    columns["mean"] = pa.array(post.predict(table, shift))
+    if not post.family.binary:
+        low, high = post.interval(table, level, shift).T
+        columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
+    return finished(post, pa.table(columns), keep)
+
+
+def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
+    """Predictions as they are written: for two classes, a probability each and the likelier one."""
+    import pyarrow as pa
+
+    if not post.family.binary:
+        return table
+    zero, one = post.classes or (0, 1)
+    probability = table.column("mean").to_numpy()
+    written = {
+        f"probability_{zero}": pa.array(1.0 - probability),
+        f"probability_{one}": pa.array(probability),
+        "class": pa.array([one if likely else zero for likely in probability > 0.5]),
+    }
+    taken = [name for name in keep if name in written]
+    if taken:
+        raise ValueError(
+            f"--keep {taken[0]}: the predictions have a column of that name; rename it in the data"
+        )
+    table = table.select(keep)
+    for name, column in written.items():
+        table = table.append_column(name, column)
+    return table
+
+
+def tell(post: Any, out: Path, rows: int, level: float, offset: str | None) -> None:
+    """Say what was written."""
+    what = (
+        "the probability of each class"
+        if post.family.binary
+        else f"mean, low and high ({level:.0%} predictive interval)"
+    )
+    by = f", column {offset!r} as offset" if offset else ""
+    say(f"{rows:,} rows with {what}{by}:")
+    print(out)

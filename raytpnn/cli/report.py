@@ -1,0 +1,29 @@
+"""`raytpnn report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["report"]
+
+
+def report(
+    run: Annotated[str, typer.Argument(help="Folder of a run.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the page; RUN/report.html if not given.")
+    ] = None,
+) -> None:
+    """Write one HTML page about a run: what was fitted, did it converge, what matters."""
+    if out is None and "://" in run:
+        raise typer.BadParameter(
+            f"the run {run} is not on this machine: say where to write", param_hint="--out"
+        )
+    from raytpnn.posterior.storage import load
+    from raytpnn.report.page import write_report
+
+    target = out or Path(run) / "report.html"
+    write_report(load(run), target)
+    print(target)

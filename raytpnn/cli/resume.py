@@ -1,0 +1,80 @@
+"""`raytpnn resume`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from raytpnn.cli import flags
+from raytpnn.cli.group import say
+
+__all__ = ["resume"]
+
+
+def resume(
+    run: Annotated[str, typer.Argument(help="Folder of a run that `raytpnn fit` began.")],
+    chains: flags.MoreChains = None,
+    draws: flags.MoreDraws = None,
+    target_rhat: flags.TargetRhat = None,
+    target_ess: flags.TargetEss = None,
+    no_target: flags.NoTarget = False,
+    time_limit: flags.TimeLimit = None,
+    executor: flags.ExecutorAgain = None,
+    address: flags.Address = None,
+    workers: flags.Workers = None,
+    cpus: flags.Cpus = None,
+    gpus: flags.Gpus = None,
+) -> None:
+    """Go on with a run that was interrupted or killed, or make it longer.
+
+    The draws are those of a run that was never disturbed. Targets and executor are those of the run, unless
+    others are given.
+    """
+    say(f"opening {run}")
+    from raytpnn.cli.note import noted_targets, read_note, write_note
+    from raytpnn.cli.running import resources_of
+    from raytpnn.cli.stop import stoppable
+    from raytpnn.storage.place import Place
+
+    place = Place(run)
+    note = read_note(place)
+    as_before = not (no_target or target_rhat or target_ess)
+    if as_before:
+        target_rhat, target_ess = noted_targets(place)
+    tell_targets(target_rhat, target_ess, as_before)
+    how = executor or ("ray" if address else note.get("executor") or "ray")
+    resources = resources_of(how, workers, cpus, gpus)
+    leave_note = partial(write_note, place, note | {"target_rhat": target_rhat, "target_ess": target_ess})
+    with stoppable(run):
+        import raytpnn
+        from raytpnn.chains.progress import make_reporter
+
+        reporter: Any = make_reporter(True)
+        reporter.when_begun = leave_note
+        post = raytpnn.resume(
+            run,
+            chains=chains,
+            draws=draws,
+            executor=how,
+            address=address,
+            progress=reporter,
+            target_rhat=target_rhat,
+            target_ess=target_ess,
+            time_limit=time_limit,
+            resources=resources,
+        )
+    # If there was nothing to do, nothing has begun.
+    leave_note()
+    from raytpnn.cli.summary import conclude
+
+    conclude(post, run, target_rhat, target_ess)
+
+
+def tell_targets(rhat: float | None, ess: float | None, as_before: bool) -> None:
+    """Say what the chains are to reach."""
+    aims = [f"R-hat {rhat:g}"] if rhat else []
+    aims += [f"{ess:g} effective draws"] if ess else []
+    if aims:
+        say(f"target: {' and '.join(aims)}{' as before' if as_before else ''}")

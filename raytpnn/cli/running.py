@@ -1,0 +1,33 @@
+"""Where the chains of `fit` and `resume` run."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raytpnn.chains.resources import Resources
+
+__all__ = ["resources_of"]
+
+
+def resources_of(
+    executor: str, workers: int | None, cpus: float | None, gpus: float | None
+) -> Resources | None:
+    """What workers ask for; None for threads, of which there are then `workers`.
+
+    Raises
+    ------
+    ValueError
+        If something is asked for that the executor does not have.
+    """
+    from raytpnn.chains.resources import Resources
+
+    if executor == "threads":
+        for flag, value in (("--cpus", cpus), ("--gpus", gpus)):
+            if value is not None:
+                raise ValueError(f"{flag} {value:g} is asked of Ray; with --executor threads leave it out")
+        if workers is not None:
+            os.environ["RAYTPNN_THREADS"] = str(workers)
+        return None
+    return Resources(workers=workers, cpus=1.0 if cpus is None else cpus, gpus=0.0 if gpus is None else gpus)

@@ -1,0 +1,137 @@
+"""The table that `fit` reads: features, target, weights and offset, by the names of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raytpnn.cli.family import guess_family
+from raytpnn.cli.names import did_you_mean
+from raytpnn.cli.options import FitOptions
+
+if TYPE_CHECKING:
+    from raytpnn.data.response import Response
+    from raytpnn.data.tables import Table
+
+__all__ = ["Source", "column_of", "read_source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is fitted.
+
+    Attributes
+    ----------
+    X : Table
+        Features.
+    y : Response
+    family, reason : str
+        And why it was chosen; empty if the user chose it.
+    weight, offset : (n,) or None
+    """
+
+    X: Table
+    y: Response
+    family: str
+    reason: str
+    weight: np.ndarray | None
+    offset: np.ndarray | None
+
+
+def read_source(options: FitOptions) -> Source:
+    """Read the data of a fit.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the file cannot be read, lacks a column, or the target does not suit the family.
+    """
+    from raytpnn.data.response import as_offset, as_weights
+    from raytpnn.data.tables import as_table
+    from raytpnn.model.families import get_family
+
+    assert options.data is not None
+    assert options.target is not None
+    table = as_table(Path(options.data))
+    roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
+    taken: dict[str, str] = {}
+    for flag, name in roles.items():
+        if name is None:
+            continue
+        check_column(table, name, flag, options.data)
+        if name in taken:
+            raise ValueError(f"column {name!r} cannot be both {taken[name]} and {flag}")
+        taken[name] = flag
+    for name in options.drop:
+        check_column(table, name, "--drop", options.data)
+        if name in taken:
+            raise ValueError(f"column {name!r} cannot be both {taken[name]} and --drop")
+    # Read once what is wanted, not a column at a time.
+    table = table.select([i for i, name in enumerate(table.names) if name not in options.drop])
+    X = table.drop(list(taken))
+    if not X.names:
+        raise ValueError(f"{options.data} has no feature left beside {', '.join(taken)}")
+    cells = column_of(table, options.target)
+    family, reason = options.family, ""
+    if family is None:
+        family, reason = guess_family(cells, options.target)
+    y = response(cells, options.target, get_family(family), options.positive)
+    weight, offset = options.weights, options.offset
+    return Source(
+        X=X,
+        y=y,
+        family=family,
+        reason=reason,
+        weight=None if weight is None else as_weights(column_of(table, weight), table.n_rows),
+        offset=None if offset is None else as_offset(column_of(table, offset), table.n_rows),
+    )
+
+
+def check_column(table: Table, name: str, flag: str, data: str) -> None:
+    """Raise if there is no such column."""
+    if name not in table.names:
+        raise ValueError(f"{data} has no column {name!r} ({flag}){did_you_mean(name, table.names)}")
+
+
+def column_of(table: Table, name: str) -> np.ndarray:
+    """Cells of a column."""
+    return table.column(table.index(name))
+
+
+def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Response:
+    """Target as the family takes it; `positive` is the class that y = 1 stands for."""
+    from raytpnn.data.cells import level_text
+    from raytpnn.data.response import Response, as_response
+
+    try:
+        y = as_response(cells, family, len(cells))
+    except (ValueError, TypeError) as problem:
+        raise ValueError(f"target {target!r} cannot be used: {problem}") from None
+    if positive is None:
+        return y
+    if y.classes is None:
+        raise ValueError(f"--positive {positive} names a class; family {family.name} has none")
+    levels: Sequence[str] = [level_text(label) for label in y.classes]
+    wanted = level_text(positive)
+    # A flag is text: 1.0 and 1 are one class.
+    if wanted not in levels and is_number(wanted):
+        wanted = level_text(float(wanted))
+    if wanted not in levels:
+        raise ValueError(
+            f"--positive {positive} is no class of target {target!r}: these are {levels[0]!r} and "
+            f"{levels[1]!r}"
+        )
+    return y if wanted == levels[1] else Response(1.0 - y.values, (y.classes[1], y.classes[0]))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

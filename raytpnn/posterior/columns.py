@@ -1,0 +1,88 @@
+"""Components by the input columns they are about: all levels of a column of text together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from raytpnn.data.encoder import Encoder
+from raytpnn.posterior.components import component_table
+from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.norms import Norms, component_norms
+from raytpnn.posterior.prediction import Predictor
+
+__all__ = ["column_groups", "column_norms", "column_table"]
+
+
+def column_groups(ensemble: Ensemble, column: np.ndarray) -> dict[tuple[int, ...], list[int]]:
+    """Components by the input columns of their features.
+
+    Only levels (and indicators of missing cells) of one column share a group: alone they can trade off
+    against each other, while their sum is what the data tell.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    column : (p,) int
+        Input column of every encoded feature.
+
+    Returns
+    -------
+    dict
+        From columns, ascending, to places in `ensemble.components`.
+    """
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i, features in enumerate(ensemble.components):
+        groups.setdefault(tuple(np.unique(column[list(features)]).tolist()), []).append(i)
+    return groups
+
+
+def column_norms(
+    ensemble: Ensemble, column: np.ndarray, codes: np.ndarray
+) -> tuple[list[tuple[int, ...]], Norms]:
+    """Norm of the sum of the components over each set of input columns, in every draw.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    column : (p,) int
+    codes : (k, n)
+        Training codes of the features in use.
+
+    Returns
+    -------
+    sets : list of tuples of int
+        Input columns.
+    norms : Norms
+        With these sets in the place of components.
+    """
+    groups = column_groups(ensemble, column)
+    # Packs are ordered by component: renumbered, those of a group are neighbours.
+    order = np.array([i for members in groups.values() for i in members], np.int64)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    renumbered = replace(
+        ensemble,
+        component=number[ensemble.component],
+        components=tuple(ensemble.components[i] for i in order),
+    )
+    together = np.repeat(np.arange(len(groups)), [len(members) for members in groups.values()])
+    return list(groups), component_norms(Predictor(renumbered), codes, together)
+
+
+def column_table(ensemble: Ensemble, encoder: Encoder, codes: np.ndarray, level: float) -> pd.DataFrame:
+    """`component_table` of sets of input columns.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    encoder : Encoder
+    codes : (k, n)
+        Training codes of the features in use.
+    level : float
+        Posterior probability of the interval of the importance.
+    """
+    sets, norms = column_norms(ensemble, encoder.column, codes)
+    return component_table(sets, norms, encoder.input_names, level)

@@ -1,0 +1,137 @@
+"""Draws with the data they were fitted to, laid out for questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from raytpnn.data.bins import Bins
+from raytpnn.data.encoder import Encoder
+from raytpnn.model.families import Family
+from raytpnn.posterior.draws import Draws
+from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.norms import Norms, component_norms
+from raytpnn.posterior.observed import as_shift, encode_response
+from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
+
+__all__ = ["Fitted"]
+
+
+class Fitted:
+    """What every question to a posterior starts from.
+
+    Parameters
+    ----------
+    draws : Draws
+    encoder : Encoder
+    bins : Bins
+        Training rows, encoded.
+    family : Family
+    y : (n,) float64
+        Training response; 0 and 1 for two classes.
+    weight, offset : (n,) float64, optional
+        Training sample weights (1 if not given) and offset (0 if not given).
+    classes : pair, optional
+        Labels that y = 0 and y = 1 stand for, when the user gave labels.
+    config : dict, optional
+        How the run was made, for the record; JSON types.
+    """
+
+    def __init__(
+        self,
+        draws: Draws,
+        encoder: Encoder,
+        bins: Bins,
+        family: Family,
+        y: np.ndarray,
+        weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        classes: tuple[Any, Any] | None = None,
+        config: dict[str, Any] | None = None,
+    ):
+        self.draws = draws
+        self.encoder = encoder
+        self.bins = bins
+        self.family = family
+        self.y = np.asarray(y, np.float64)
+        self.weight = np.ones_like(self.y) if weight is None else np.asarray(weight, np.float64)
+        self.offset = np.zeros_like(self.y) if offset is None else np.asarray(offset, np.float64)
+        self.classes = None if classes is None else tuple(classes)
+        self.config = config or {}
+        if draws.n_draws == 0:
+            raise ValueError("there are no draws: a posterior needs at least one")
+
+    def __repr__(self) -> str:
+        chains = len(np.unique(self.draws.chain))
+        return (
+            f"Posterior({self.family.name}, {self.draws.n_draws:,} draws of {chains} chain(s), "
+            f"{self.bins.n_rows:,} rows, {self.bins.n_features:,} features)"
+        )
+
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        """The terms of all draws, laid out for compiled code."""
+        return Ensemble.of(self.draws, self.bins)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Latent f of all draws as a function of codes."""
+        return Predictor(self.ensemble)
+
+    @cached_property
+    def norms(self) -> Norms:
+        """Norms of the components over the training rows."""
+        return component_norms(self.predictor, self.training_codes())
+
+    def training_codes(self) -> np.ndarray:
+        """Codes of the features in use at the training rows, (k, n)."""
+        return np.array(self.bins.codes[self.ensemble.used])
+
+    def training_blocks(self, rows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Pairs of training rows and the f of every draw there, (draws, rows), of at most 64 MB.
+
+        Parameters
+        ----------
+        rows : (m,) int, optional
+            Training rows wanted; all by default.
+        """
+        wanted = np.arange(self.bins.n_rows) if rows is None else rows
+        size = max(LATENT_ENTRIES // self.draws.n_draws, 1)
+        for block in row_blocks(len(wanted), size):
+            chosen = wanted[block]
+            codes = np.array(self.bins.codes[self.ensemble.used[:, None], chosen])
+            yield chosen, self.predictor.latent(codes, self.offset[chosen])
+
+    def encode_response(self, y: Any) -> np.ndarray:
+        """Responses as the model sees them, (n,) float64: 0 and 1 for class labels.
+
+        Raises
+        ------
+        ValueError
+            Naming the first value that is not a known class, not a finite number, or not of the family.
+        """
+        return encode_response(y, self.family, self.classes)
+
+    def encode_rows(self, X: Any, offset: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows as the predictor takes them.
+
+        Returns
+        -------
+        codes : (k, n) uint8 or uint16
+            Bins of the features in use; row i is encoded feature `ensemble.used[i]`, the largest code means
+            missing.
+        offset : (n,) float64
+            Zeros if none was given.
+
+        Raises
+        ------
+        ValueError
+            If X lacks a column or has no rows, or the offset does not fit; the message says which.
+        """
+        codes = self.encoder.transform(X, self.ensemble.used)
+        if codes.shape[1] == 0:
+            raise ValueError("X has no rows; give at least one")
+        return codes, as_shift(offset, codes.shape[1])

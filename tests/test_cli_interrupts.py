@@ -1,0 +1,152 @@
+"""Ctrl-C, SIGTERM and SIGKILL of the command line: nothing is lost, and the message says how to go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+
+import pytest
+from cli_cases import draws_of, frame, run, start, wait_for, wait_until, write
+
+CHAINS, WARMUP = 2, 100
+# Long enough that a signal sent when the first draws are there comes long before the end.
+DRAWS = 3000
+END = "30000"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    table = frame(200)[["size", "kind", "age", "price"]]
+    return write(table, tmp_path_factory.mktemp("data") / "homes.csv")
+
+
+def arguments(data, out, draws=DRAWS):
+    return (
+        *("fit", data, "--target", "price", "--out", out, "--executor", "threads"),
+        *("--chains", CHAINS, "--warmup", WARMUP, "--draws", draws),
+    )
+
+
+def interrupted(data, out, *signals):
+    """Send signals to a fit when its first draws are written; the process after its end, and what it said."""
+    process = start(*arguments(data, out, END))
+    heard = wait_for(process, "sampling:")
+    wait_until(lambda: any((out / "draws").rglob("block=2.parquet")), "the third block")
+    for i, number in enumerate(signals):
+        if i:
+            heard += wait_for(process, "finishing the blocks at hand")
+        process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=120)
+    return process, stdout, heard + stderr
+
+
+def state_of(run_folder):
+    return json.loads((run_folder / "manifest.json").read_text())["state"]
+
+
+@pytest.mark.parametrize(
+    "signals", [(signal.SIGINT,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM,)], ids=str
+)
+def test_interrupted_runs_are_saved_and_say_how_to_go_on(data, tmp_path, signals):
+    out = tmp_path / "run"
+    process, stdout, heard = interrupted(data, out, *signals)
+    assert process.returncode == 130, heard
+    assert "interrupt: finishing the blocks at hand" in heard
+    assert "Traceback" not in heard
+    assert f"raytpnn resume {out}" in stdout
+    assert state_of(out) == "stopped"
+    told = json.loads(run("diagnose", out, "--json").stdout)
+    assert told["blocks"] < told["blocks_planned"]
+    assert any(f"raytpnn resume {out}" in advice for advice in told["advice"])
+
+
+def test_a_resumed_run_has_the_draws_of_an_undisturbed_one(data, tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert run(*arguments(data, whole)).returncode == 0
+    process = start(*arguments(data, cut))
+    wait_for(process, "sampling:")
+    wait_until(lambda: any((cut / "checkpoint").rglob("block=1")), "the second block")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(120) in (130, 0)
+    process.communicate()
+    again = run("resume", cut)
+    assert again.returncode == 0, again.stderr
+    assert draws_of(cut) == draws_of(whole)
+
+
+def test_a_killed_run_can_be_looked_at_and_resumed(data, tmp_path):
+    out = tmp_path / "run"
+    process = start(*arguments(data, out, "500"), "--target-rhat", "1.0001")
+    wait_for(process, "sampling:")
+    wait_until(lambda: any((out / "draws").rglob("block=1.parquet")), "a block of draws")
+    process.kill()
+    process.communicate()
+    assert state_of(out) == "running"
+    looked = run("diagnose", out)
+    assert looked.returncode == 3
+    assert "goes on at this moment, or was killed" in looked.stdout
+    assert f"raytpnn resume {out}" in looked.stdout
+    again = run("resume", out)
+    assert "target: R-hat 1.0001 as before" in again.stderr
+    assert again.returncode == 3, "the target is that of the fit, though it was killed"
+    assert state_of(out) == "finished"
+
+
+def test_interrupted_before_there_is_anything_to_save(data, tmp_path):
+    process = start(*arguments(data, tmp_path / "run"))
+    wait_for(process, "reading")
+    process.send_signal(signal.SIGTERM)
+    _, rest = process.communicate(timeout=120)
+    assert process.returncode == 130, rest
+    assert rest.splitlines()[-1] == "interrupted: nothing was saved"
+    assert not (tmp_path / "run").exists()
+
+
+def test_interrupted_in_warm_up(data, tmp_path):
+    out = tmp_path / "run"
+    process = start("fit", data, "--target", "price", "--out", out, "--executor", "threads", "--warmup", END)
+    wait_for(process, "sampling:")
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=120)
+    assert process.returncode == 130, rest
+    assert f"there is no draw yet; `raytpnn resume {out}` goes on" in rest
+    looked = run("diagnose", out)
+    assert looked.returncode == 3
+    assert "there is no draw yet" in looked.stdout
+
+
+def test_a_terminal_shows_a_table_and_ctrl_c_reaches_it(data, tmp_path):
+    out = tmp_path / "run"
+    ours, theirs = pty.openpty()
+    process = start(*arguments(data, out, END), stderr=theirs)
+    os.close(theirs)
+    shown = ""
+    interrupts = 0
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk.decode(errors="replace")
+            if not interrupts and any((out / "draws").rglob("block=2.parquet")):
+                interrupts = 1
+                process.send_signal(signal.SIGINT)
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    stdout, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    for text in (
+        "reading",
+        "chain",
+        "sweeps/s",
+        "log-likelihood",
+        "accepted",
+        "warm-up",
+        "to the last draw",
+        "2 threads",
+    ):
+        assert text in plain
+    assert "\x1b[" in shown, "it changes in place"
+    assert "raytpnn resume" in stdout
