@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -89,8 +89,9 @@ def sample(
         The same seed gives the same draws, whatever executes them.
     prior : Prior, optional
     moves : Moves, optional
-    feature_weights : None, (p,) array, "xgboost" or "marginal"
-        How often a feature is proposed; it does not change the posterior.
+    feature_weights : None, (p,) array, "xgboost", "marginal" or "adaptive"
+        How often a feature is proposed; it does not change the posterior. "adaptive" learns in warm-up from
+        the features that all chains hold.
     max_bins : int
         Most distinct values kept of a feature, at most 65,535.
     backend : {"auto", "numba", "reference"}
@@ -151,12 +152,15 @@ def sample(
         response = as_response(y, likelihood, bins.n_rows)
         weight = as_weights(sample_weight, bins.n_rows)
         shift = as_offset(offset, bins.n_rows)
+        adaptive = isinstance(feature_weights, str) and feature_weights == "adaptive"
+        given = None if adaptive else feature_weights
         proposal = resolve_feature_weights(
-            feature_weights, bins, response.values, likelihood, encoder, sample_weight=weight
+            given, bins, response.values, likelihood, encoder, sample_weight=weight
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
         plan = make_plan(rows, likelihood, prior, moves, seed, length, backend)
+        plan = replace(plan, adaptive=adaptive)
         config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
         helper.finish()
         ways.reporter.expect(length.sweeps, warmup)

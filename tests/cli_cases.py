@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 180.0
 def surroundings(**more):
     """Environment of a process: nothing of what this one may have set."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("RAYTPNN_", "RAY_"))}
-    return own | {"RAY_USAGE_STATS_ENABLED": "0", "COLUMNS": "100", **more}
+    return own | {"RAY_USAGE_STATS_ENABLED": "0", "COLUMNS": "100", "TERM": "xterm", **more}
 
 
 def run(*args, **more):

@@ -113,6 +113,14 @@ def test_a_short_warm_up_is_recognised():
     assert not any("still on their way" in advice for advice in judged(level).advice)
 
 
+def test_a_warm_up_that_is_short_is_told():
+    values = quantities(6, draws=1000)
+    values["f[0]"] += np.array([[1.0], [-1.0], [0.5], [-0.5]])
+    for warmup, told in ((60, True), (1000, False)):
+        advice = judged(values, config={"warmup": warmup}).advice
+        assert any("A warm-up of 60 sweeps is short" in line for line in advice) is told
+
+
 def test_the_number_of_draws_to_ask_for_comes_from_the_effective_ones():
     values = quantities(7, draws=500, correlation=0.96)
     seen = evidence(values, run="'my run'")

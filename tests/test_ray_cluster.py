@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -176,10 +178,10 @@ def head(tmp_path):
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
         "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_TMPDIR": str(tmp_path / "r"),
+        # Paths of sockets must be short, which those of pytest are not.
+        "RAY_TMPDIR": tempfile.mkdtemp(prefix="r"),
     }
     env.pop("RAY_ADDRESS", None)
-    (tmp_path / "r").mkdir()
     port, dashboard = free_port(), free_port()
     command = [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2"),
@@ -191,6 +193,7 @@ def head(tmp_path):
     yield env, f"http://127.0.0.1:{dashboard}"
     process.terminate()
     process.wait(60)
+    shutil.rmtree(env["RAY_TMPDIR"], ignore_errors=True)
 
 
 def free_port():

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from raytpnn.data.response import as_offset, as_response, as_weights
+from raytpnn.data.response import Response, as_offset, as_response, as_weights
 from raytpnn.model.families import get_family
 
 NAN = float("nan")
@@ -145,3 +145,10 @@ def test_offsets():
         as_offset([-np.inf, 0], 2)
     with pytest.raises(ValueError, match="X has 1 rows, offset has 2"):
         as_offset([1, 2], 1)
+
+
+def test_a_checked_response_is_taken_as_it_is():
+    turned = Response(np.array([1.0, 0.0]), ("yes", "no"))
+    assert as_response(turned, BERNOULLI, 2) is turned
+    with pytest.raises(ValueError, match="X has 3 rows, y has 2"):
+        as_response(turned, BERNOULLI, 3)

@@ -163,7 +163,6 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"seed": 1.5}, r"seed.*1.5"),
         ({"max_bins": 70_000}, r"max_bins"),
         ({"max_bins": 1}, r"max_bins"),
-        ({"feature_weights": "adaptive"}, r"adaptive"),
         ({"feature_weights": "magic"}, r"magic"),
         ({"feature_weights": [1.0, 0.0]}, r"b|0"),
         ({"feature_weights": [1.0, 1.0, 1.0]}, r"3"),

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from raytpnn.chains.adaptive import WeightTeacher
 from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.monitor import Monitor
@@ -87,7 +88,11 @@ def conduct(
             finish.reached = finish.convergence.reached(ways.goal.rhat, ways.goal.ess, plan.length.chains)
         return finish
     executor = make_executor(plan, store, ways)
-    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter)
+    teacher = None
+    if plan.adaptive:
+        blocks = store.store if isinstance(store, Run) else store
+        teacher = WeightTeacher(plan.length, blocks, len(plan.problem.codes))
+    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter, teacher)
 
 
 def connected(ways: Ways) -> AbstractContextManager[Any]:

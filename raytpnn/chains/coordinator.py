@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Protocol
 
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.interrupts import Interrupts
@@ -66,6 +67,16 @@ class Journal:
         return min(missing, default=blocks)
 
 
+class Teacher(Protocol):
+    """Learns from complete rounds what later blocks depend on."""
+
+    def ready_for(self, block: int) -> bool:
+        """Whether a block may begin."""
+
+    def learn(self, journal: Journal, rounds: int) -> None:
+        """Take note that so many rounds are complete."""
+
+
 @dataclass
 class Finish:
     """How a run ended.
@@ -103,7 +114,9 @@ class _Run:
         monitor: Monitor,
         goal: Goal,
         reporter: Reporter,
+        teacher: Teacher | None,
     ) -> None:
+        self.teacher = teacher
         self.executor = executor
         self.length = length
         self.journal = journal
@@ -139,7 +152,7 @@ class _Run:
         free = [
             (blocks[0], chain)
             for chain, blocks in enumerate(self.journal.to_do)
-            if blocks and (chain, blocks[0]) not in taken
+            if blocks and (chain, blocks[0]) not in taken and self.may_begin(blocks[0])
         ]
         if not free:
             return None
@@ -150,6 +163,10 @@ class _Run:
         block, chain = min(free, key=lambda task: (task[0], task[1] != last, task[1]))
         self.last_chain[worker] = chain
         return chain, block
+
+    def may_begin(self, block: int) -> bool:
+        """Whether everything is known that a block depends on."""
+        return self.teacher is None or self.teacher.ready_for(block)
 
     def take(self, seconds: float) -> None:
         """Wait for blocks to end, and take note of them."""
@@ -164,6 +181,8 @@ class _Run:
                 self.journal.reports[report.chain][report.block] = report
                 self.monitor.add(report.chain, report.block, report.watched)
         self.rounds = self.journal.complete_rounds(len(self.blocks))
+        if self.teacher is not None:
+            self.teacher.learn(self.journal, self.rounds)
 
     def look_at_rounds(self) -> None:
         """Assess the latest complete round if it is time; stop there if the targets are met.
@@ -241,13 +260,16 @@ def run_blocks(
     monitor: Monitor,
     goal: Goal,
     reporter: Reporter,
+    teacher: Teacher | None = None,
 ) -> Finish:
     """Run all blocks that are to do, or as many as it takes.
 
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, journal, monitor, goal, reporter)
+    run = _Run(executor, length, journal, monitor, goal, reporter, teacher)
+    if teacher is not None:
+        teacher.learn(journal, run.rounds)
     with Interrupts() as interrupts, reporter:
         try:
             run.look_at_rounds()

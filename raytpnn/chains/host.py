@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+
+from raytpnn.chains.adaptive import round_of_weights
 from raytpnn.chains.collect import draws_of_block
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import watch_block
+from raytpnn.engine.setup import with_feature_weights
 
 __all__ = ["ChainHost", "Stopped"]
 
@@ -34,11 +38,14 @@ class ChainHost:
         # States that this worker has seen last: they need not be read back.
         self.latest: dict[int, tuple[int, bytes]] = {}
         self.running: int | None = None
+        self.weights_of: int | None = None
 
     def run_block(self, chain: int, block: int) -> BlockReport:
         """Run a block and store it. Run twice, it gives the same block."""
         begin = time.monotonic()
         plan, (first, sweeps) = self.plan, self.blocks[block]
+        if plan.adaptive:
+            self.take_weights(round_of_weights(plan.length, block))
         self.chain.restore(self.state_before(chain, block))
         self.running = chain
         try:
@@ -60,11 +67,27 @@ class ChainHost:
             loglik=float("nan") if draws is None else float(draws.loglik[-1]),
             acceptance=self.chain.acceptance(),
             watched=watched,
+            usage=self.usage() if plan.adaptive and first + sweeps <= plan.length.warmup else {},
             seconds=time.monotonic() - begin,
         )
         self.store.put(report, (first, sweeps), draws, state)
         self.latest[chain] = block, state
         return report
+
+    def take_weights(self, at: int | None) -> None:
+        """Use the feature weights that hold from a round on; None for those of the start."""
+        if at == self.weights_of:
+            return
+        problem = self.plan.problem
+        self.chain.problem = problem if at is None else with_feature_weights(problem, self.store.weights(at))
+        self.weights_of = at
+
+    def usage(self) -> dict[int, int]:
+        """How many terms of the chain hold each feature."""
+        state = self.chain.state
+        held = [state.features[k, : state.order[k]] for k in range(state.K)]
+        features, terms = np.unique(np.concatenate([np.zeros(0, np.int32), *held]), return_counts=True)
+        return dict(zip(features.tolist(), terms.tolist(), strict=True))
 
     def state_before(self, chain: int, block: int) -> bytes:
         """State from which a block starts."""

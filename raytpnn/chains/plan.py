@@ -78,6 +78,8 @@ class Plan:
     seed : int
     length : Length
     backend : str
+    adaptive : bool
+        Whether feature weights are learned in warm-up.
     """
 
     problem: Problem
@@ -91,6 +93,7 @@ class Plan:
     seed: int
     length: Length
     backend: str
+    adaptive: bool = False
 
     @property
     def watched(self) -> np.ndarray:

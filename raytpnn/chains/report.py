@@ -28,6 +28,8 @@ class BlockReport:
         Proposals and acceptances of every move since the chain began.
     watched : Watched or None
         None if the block kept no draws.
+    usage : dict of int to int
+        How many terms hold each feature after the block; empty if nobody learns from it.
     seconds : float
         NaN if it was finished in an earlier session.
     where : dict
@@ -41,13 +43,15 @@ class BlockReport:
     loglik: float
     acceptance: dict[str, tuple[int, int]]
     watched: Watched | None
+    usage: dict[int, int] = field(default_factory=dict)
     seconds: float = math.nan
     where: dict[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint keeps of it; the same whoever ran the block."""
         loglik = None if math.isnan(self.loglik) else self.loglik
-        return {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
+        told = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
+        return told | {"usage": list(self.usage.items())} if self.usage else told
 
     @staticmethod
     def of(checkpoint: Checkpoint) -> BlockReport:
@@ -61,4 +65,5 @@ class BlockReport:
             loglik=math.nan if facts["loglik"] is None else facts["loglik"],
             acceptance={name: (tried, taken) for name, (tried, taken) in facts["acceptance"].items()},
             watched=Watched.unpack(checkpoint.watched) if checkpoint.watched else None,
+            usage=dict(facts.get("usage", [])),
         )

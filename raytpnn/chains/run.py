@@ -113,6 +113,11 @@ class Run:
                     f"the run in {self.place} has {name}={getattr(length, name)}; a run can be given more, "
                     f"not fewer, got {getattr(wanted, name)}"
                 )
+        if self.manifest["plan"]["adaptive"] and wanted.chains > length.chains:
+            raise ValueError(
+                f"the run in {self.place} has learned its feature weights from {length.chains} chains; it "
+                "can have more draws, not more chains"
+            )
         self.manifest["plan"] |= asdict(wanted)
         self.manifest["config"] |= {"chains": wanted.chains, "draws": wanted.draws}
 
@@ -159,6 +164,7 @@ class Run:
             seed=told["seed"],
             length=self.length,
             backend=told["backend"],
+            adaptive=told["adaptive"],
         )
 
     def good_blocks(self) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
@@ -207,6 +213,7 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
         "noise_variance": plan.noise_variance,
         "log_constant": plan.log_constant,
         "layout": layout_digest(),
+        "adaptive": plan.adaptive,
     }
     length = asdict(plan.length)
     # More chains or draws are still the same run.

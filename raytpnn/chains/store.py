@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Protocol
+
+import numpy as np
 
 from raytpnn.chains.report import BlockReport
 from raytpnn.posterior.draws import Draws
-from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name, draws_name
+from raytpnn.storage.checkpoint import (
+    DIGEST_BYTES,
+    Checkpoint,
+    checkpoint_name,
+    draws_name,
+    weights_name,
+)
+from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place, sha256_of_bytes
 
 __all__ = ["BlockStore", "DiskStore", "MemoryStore"]
@@ -18,6 +28,12 @@ class BlockStore(Protocol):
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after a finished block."""
 
+    def weights(self, at: int) -> np.ndarray:
+        """Feature weights that hold from a round on, (p,)."""
+
+    def put_weights(self, at: int, weights: np.ndarray) -> None:
+        """Keep feature weights."""
+
     def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
         """Keep a finished block: its first sweep and sweeps, the draws it kept, the state after it."""
 
@@ -28,10 +44,19 @@ class MemoryStore:
     def __init__(self) -> None:
         self.states: dict[int, bytes] = {}
         self.draws: dict[tuple[int, int], Draws] = {}
+        self.learned: dict[int, np.ndarray] = {}
 
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after its latest block, which is the one before the next."""
         return self.states[chain]
+
+    def weights(self, at: int) -> np.ndarray:
+        """Feature weights that hold from a round on."""
+        return self.learned[at]
+
+    def put_weights(self, at: int, weights: np.ndarray) -> None:
+        """Keep feature weights."""
+        self.learned[at] = weights
 
     def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
         """Keep a finished block."""
@@ -57,6 +82,19 @@ class DiskStore:
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after a finished block."""
         return Checkpoint.read(self.place, chain, block).state
+
+    def weights(self, at: int) -> np.ndarray:
+        """Feature weights that hold from a round on."""
+        name = weights_name(at)
+        data = self.place.read(name)
+        if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
+            raise RunError(f"{self.place.name_of(name)} is damaged: its checksum is wrong")
+        return np.frombuffer(data[DIGEST_BYTES:], np.float64)
+
+    def put_weights(self, at: int, weights: np.ndarray) -> None:
+        """Write feature weights, their checksum first."""
+        data = np.ascontiguousarray(weights, "<f8").tobytes()
+        self.place.write(weights_name(at), hashlib.sha256(data).digest() + data)
 
     def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
         """Write the draws, then the checkpoint that makes them count."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
@@ -18,13 +19,13 @@ def doctor(
     """Report on the machine and the installation, in a form fit for a bug report."""
     from raytpnn.cli import machine
 
-    told: dict[str, dict[str, Any]] = {
-        "system": machine.system(),
-        "packages": machine.packages(),
-        "compiled code": machine.compiled_code(),
-        "ray": machine.ray_state(start_ray),
-        "gpu": machine.gpus(),
-        "environment": machine.environment(),
+    told = {
+        "system": examined(machine.system),
+        "packages": examined(machine.packages),
+        "compiled code": examined(machine.compiled_code),
+        "ray": examined(lambda: machine.ray_state(start_ray)),
+        "gpu": examined(machine.gpus),
+        "environment": examined(machine.environment),
     }
     if json:
         from json import dumps
@@ -38,3 +39,11 @@ def doctor(
             print(f"  {name:{width}}  {fact}")
         if not facts:
             print("  nothing set")
+
+
+def examined(facts: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Facts, or why there are none: an installation that is broken is what a doctor is for."""
+    try:
+        return facts()
+    except Exception as problem:
+        return {"cannot be told": f"{type(problem).__name__}: {' '.join(str(problem).split())}"}

@@ -53,7 +53,7 @@ def guess_family(cells: np.ndarray, name: str) -> tuple[str, str]:
         mean = f"{known.mean():.3g}"
         return "poisson", f"whole numbers from 0 on, mean {mean}, look like counts"
     if whole and known.min() >= 0.0:
-        return "gaussian", f"{len(distinct)} whole numbers; if they are counts, give --family poisson"
+        return "gaussian", f"{len(distinct):,} distinct whole numbers; --family poisson if they are counts"
     return "gaussian", f"numbers, {len(distinct):,} of them distinct"
 
 

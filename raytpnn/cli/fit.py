@@ -143,7 +143,8 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
 def tell_family(options: FitOptions, source: Any) -> None:
     """Say which family it is, and what a 1 stands for."""
     if source.reason:
-        say(f"family {source.family}: {source.reason} (--family says otherwise)")
+        hint = "" if "--family" in source.reason else " (--family decides otherwise)"
+        say(f"family {source.family}: {source.reason}{hint}")
     else:
         say(f"family {source.family}")
     if source.y.classes is not None:

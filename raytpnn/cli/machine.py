@@ -13,7 +13,6 @@ import tempfile
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 __all__ = ["compiled_code", "environment", "gpus", "packages", "ray_state", "system"]
 
@@ -41,14 +40,9 @@ SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY", re.IGNORECASE)
 PATIENCE_SECONDS = 5.0
 
 
-def system() -> dict[str, Any]:
+def system() -> dict[str, str]:
     """Python, platform, cores and memory."""
-    from raytpnn.chains.threads import available_cores
-
-    try:
-        usable: Any = available_cores()
-    except ValueError as problem:
-        usable = str(problem)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "python": f"{platform.python_version()} ({platform.python_implementation()}), {home(sys.executable)}",
         "platform": platform.platform(),

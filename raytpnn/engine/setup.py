@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -139,6 +139,18 @@ def build_problem(
     return Problem(
         record, arrays["codes"], arrays["y"], arrays["w"], arrays["offset"], tuple(arrays.values())
     )
+
+
+def with_feature_weights(problem: Problem, feature_weight: np.ndarray) -> Problem:
+    """Make a problem with other weights, sharing everything else."""
+    weight = np.ascontiguousarray(feature_weight, np.float64)
+    cumulative = np.concatenate([[0.0], np.cumsum(weight)])
+    record = new_record_of(PROBLEM)
+    for name in PROBLEM.names or ():
+        record[name] = problem.record[name]
+    record["feature_weight"] = weight.ctypes.data
+    record["cumulative"] = cumulative.ctypes.data
+    return replace(problem, record=record, others=(*problem.others, weight, cumulative))
 
 
 def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float:

@@ -23,6 +23,8 @@ GOOD_ESS, FAIR_ESS = 400.0, 100.0
 INNER = ("K", "mean order", "b_gamma", "sigma_beta2")
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
+# Sweeps of warm-up below which chains are seldom where they should be.
+SHORT_WARMUP = 500
 # Share of draws at the limit of K from which the limit matters.
 AT_LIMIT = 0.05
 
@@ -180,7 +182,7 @@ def what_to_do(
     advice = first_aid(evidence) if evidence.unfinished else []
     if odd and rhat > GOOD_RHAT:
         advice.append(about_odd(odd, evidence))
-    if rhat > FAIR_RHAT and (late := still_moving(evidence, rhat)):
+    if rhat > FAIR_RHAT and (late := still_moving(evidence, rhat) or short_warmup(evidence)):
         advice.append(late)
     elif not evidence.unfinished:
         advice.append(more_draws(evidence, ess, wanted_ess))
@@ -189,13 +191,19 @@ def what_to_do(
     if limit := at_limit(evidence):
         advice.append(limit)
     if rhat > FAIR_RHAT and ess * MOST_LONGER < wanted_ess:
-        advice.append(
-            "If long chains still disagree, the posterior has several modes or the moves are too timid for "
-            "it: a simpler prior helps ([prior] max_order = 2 or a smaller K_max in the config file), on "
-            "wide data also `--feature-weights marginal`. Tempering, the cure for modes, comes in a later "
-            "version."
-        )
+        advice.append(if_all_else_fails(evidence))
     return advice
+
+
+def if_all_else_fails(evidence: Evidence) -> str:
+    """Advice for chains that are far from agreeing."""
+    uniform = evidence.config.get("feature_weights") is None
+    return (
+        "If long chains still disagree, the posterior has several modes or the moves are too timid for it: "
+        "a simpler prior helps ([prior] max_order = 2 or a smaller K_max in the config file)"
+        f"{', on wide data also `--feature-weights marginal`' if uniform else ''}. Tempering, the cure for "
+        "modes, comes in a later version."
+    )
 
 
 def first_aid(evidence: Evidence) -> list[str]:
@@ -229,6 +237,17 @@ def still_moving(evidence: Evidence, rhat: float) -> str:
     return (
         f"The chains were still on their way when the draws began: over the second half of the draws the "
         f"worst R-hat is {late:.3f}, not {rhat:.3f}. Fit again with a longer warm-up: "
+        f"`--warmup {doubled_warmup(evidence)}`."
+    )
+
+
+def short_warmup(evidence: Evidence) -> str:
+    """Advice if the warm-up is known to be too short for most data."""
+    warmup = evidence.config.get("warmup")
+    if warmup is None or warmup >= SHORT_WARMUP:
+        return ""
+    return (
+        f"A warm-up of {warmup} sweeps is short. Fit again with a longer one: "
         f"`--warmup {doubled_warmup(evidence)}`."
     )
 

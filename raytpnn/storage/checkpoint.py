@@ -30,6 +30,11 @@ def draws_name(chain: int, block: int) -> str:
     return f"draws/chain={chain}/block={block}.parquet"
 
 
+def weights_name(at: int) -> str:
+    """Where in the run the feature weights are that hold from a round on."""
+    return f"checkpoint/weights={at}"
+
+
 def block_extents(sweeps: int, step: int) -> list[tuple[int, int]]:
     """First sweep and number of sweeps of every block of a chain."""
     return [(first, min(step, sweeps - first)) for first in range(0, sweeps, step)]

@@ -1,0 +1,103 @@
+"""Feature weights learned in warm-up: shared by chains, frozen after, without effect on the posterior."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+from run_cases import assert_same_draws
+
+import raytpnn
+from raytpnn import Prior
+from raytpnn.chains.adaptive import UNIFORM_SHARE, changes, learned_weights, round_of_weights
+from raytpnn.chains.plan import Length
+
+
+def wide_data(n=120, p=60):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, p))
+    return X, np.where(X[:, 3] > 0, 2.0, -2.0) * X[:, 7] + rng.normal(size=n)
+
+
+def fit(out=None, **options):
+    X, y = wide_data()
+    size = {"chains": 3, "warmup": 800, "draws": 250, "seed": 2, "feature_weights": "adaptive"}
+    return raytpnn.sample(X, y, out=out, executor="threads", **{**size, **options})
+
+
+def test_weights_change_within_warm_up_only():
+    assert changes(Length(4, 1000, 1000)) == [1, 2, 3, 4, 6, 9]
+    assert changes(Length(4, 150, 1000)) == []
+    assert changes(Length(4, 0, 10)) == []
+    length = Length(4, 1000, 1000)
+    assert [round_of_weights(length, block) for block in (0, 1, 5, 6, 19)] == [None, 1, 4, 6, 9]
+
+
+def test_learned_weights_favour_what_is_used_and_reach_everything():
+    weights = learned_weights([{2: 4}, {2: 5, 0: 1}], p=10)
+    assert weights.sum() == pytest.approx(1.0)
+    assert np.all(weights >= UNIFORM_SHARE / 10)
+    assert weights[2] > weights[0] > weights[1] == weights[9]
+    assert np.array_equal(learned_weights([{}], p=4), np.full(4, 0.25))
+
+
+def test_same_draws_for_any_number_of_workers_and_after_a_stop(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAYTPNN_THREADS", "1")
+    fit(tmp_path / "one")
+    monkeypatch.setenv("RAYTPNN_THREADS", "3")
+    fit(tmp_path / "three")
+    assert_same_draws(tmp_path / "one", tmp_path / "three")
+    with pytest.raises(ValueError, match="time limit"):
+        fit(tmp_path / "stopped", time_limit=1e-9)
+    raytpnn.resume(tmp_path / "stopped")
+    assert_same_draws(tmp_path / "one", tmp_path / "stopped")
+    weights = tmp_path / "one" / "checkpoint" / "weights=6"
+    assert weights.read_bytes() == (tmp_path / "stopped" / "checkpoint" / "weights=6").read_bytes()
+
+
+def test_damaged_weights_are_learned_again(tmp_path):
+    fit(tmp_path / "run")
+    name = tmp_path / "run" / "checkpoint" / "weights=4"
+    whole = name.read_bytes()
+    name.write_bytes(whole[:-1] + b"x")
+    raytpnn.resume(tmp_path / "run", draws=300)
+    assert name.read_bytes() == whole
+    with pytest.raises(ValueError, match=r"learned its feature weights from 3 chains.*not more chains"):
+        raytpnn.resume(tmp_path / "run", chains=5)
+
+
+def test_proposals_favour_the_features_that_matter(tmp_path):
+    post = fit(tmp_path / "run")
+    assert post.components()["component"].iloc[0] == ("x3", "x7")
+    content = (tmp_path / "run" / "checkpoint" / "weights=6").read_bytes()
+    weights = np.frombuffer(content[32:])
+    assert set(np.argsort(-weights)[:4]) >= {3, 7}
+    assert weights[[3, 7]].min() > 3.0 / 60
+
+
+def test_weights_do_not_change_the_posterior():
+    """A target small enough to converge: both samplers agree on K, inclusion and f, to 5 standard errors.
+
+    With some 20 comparisons a false alarm is rarer than 1 in 100,000.
+    """
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(40, 3))
+    y = 0.8 * X[:, 0] + rng.normal(size=40)
+    size = {"chains": 4, "warmup": 600, "draws": 6000, "prior": Prior(K_max=3, max_order=2)}
+    summaries = []
+    for weights in (None, "adaptive"):
+        post = raytpnn.sample(X, y, executor="threads", seed=9, feature_weights=weights, **size)
+        draws = post.draws
+        held = np.zeros((draws.n_draws, 3))
+        held[draws.draw_of_term[draws.term_of_variable], draws.feature] = 1.0
+        f = post.predict_draws(X[:8])
+        summaries.append(np.column_stack([draws.K, held, f, draws.nuisance]))
+    means = [summary.mean(axis=0) for summary in summaries]
+    variances = []
+    for summary in summaries:
+        chains = summary.reshape(4, -1, summary.shape[1])
+        ess = np.array([array_stats.ess(chains[:, :, i], method="mean") for i in range(summary.shape[1])])
+        variances.append(summary.var(axis=0) / ess)
+    difference = np.abs(means[0] - means[1])
+    error = np.sqrt(variances[0] + variances[1])
+    assert np.all(difference < 5.0 * error)
