@@ -1,7 +1,7 @@
 """The Gaussian model with the intercept and all coefficients integrated out.
 
-With Q the precision of (intercept, beta_1, ..., beta_K) given the rest, P = Q^-1 and their mean are kept up to
-date by rank-one changes. What a term adds to the log marginal likelihood is then read off P at once, and
+With Q the precision of (intercept, beta_1, ..., beta_K) given the rest, P = Q^-1 and their mean are kept up
+to date by rank-one changes. What a term adds to the log marginal likelihood is then read off P at once, and
 what another term would add takes its products with the others. Index 0 is the intercept, k + 1 term k.
 """
 
