@@ -153,9 +153,9 @@ def sample(
         weight = as_weights(sample_weight, bins.n_rows)
         shift = as_offset(offset, bins.n_rows)
         adaptive = isinstance(feature_weights, str) and feature_weights == "adaptive"
-        given = None if adaptive else feature_weights
+        scheme = None if adaptive else feature_weights
         proposal = resolve_feature_weights(
-            given, bins, response.values, likelihood, encoder, sample_weight=weight
+            scheme, bins, response.values, likelihood, encoder, sample_weight=weight
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)

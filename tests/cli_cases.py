@@ -48,12 +48,10 @@ class Called(NamedTuple):
 
 
 def call(*args):
-    """Call a command in this process, which is quicker; what it changes here is put back."""
-    showwarning = warnings.showwarning
-    try:
+    """Call a command in this process, which is quicker; warnings are lines here too, not errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
         done = CliRunner(env={"COLUMNS": "100"}).invoke(app, [str(arg) for arg in args])
-    finally:
-        warnings.showwarning = showwarning
     return Called(done.exit_code, done.stdout, done.stderr)
 
 

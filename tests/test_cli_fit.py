@@ -212,6 +212,27 @@ def test_a_target_that_is_missed_is_exit_code_3_and_one_that_is_met_0(price, fol
     assert call("diagnose", folder / "missed").returncode == 0, "the run remembers its new target"
 
 
+def test_a_run_that_its_target_ended_is_judged_by_the_draws_that_count(price, folder):
+    out = folder / "early"
+    length = ("--executor", "threads", "--chains", "2", "--warmup", "60", "--draws", "440")
+    assert call("fit", price[1], "--target", "price", *DROPPED, *length, "--out", out).returncode == 0
+    # The first round is enough for this target, and there are four more.
+    ended = call("resume", out, "--draws", "5000", "--target-ess", "2")
+    assert ended.returncode == 0, ended.stderr
+    post = raytpnn.load(out)
+    assert post.config["stopped"] == "target"
+    assert post.draws.n_draws < 2 * 440
+    told = json.loads(call("diagnose", out, "--json").stdout)
+    assert told["converged"]
+    assert told["draws_compared"] == post.draws.n_draws // 2
+    assert call("resume", out).returncode == 0
+    assert raytpnn.load(out).draws.n_draws == post.draws.n_draws, "the target is met as before"
+    longer = call("resume", out, "--no-target", "--time-limit", "0.01")
+    assert longer.returncode == 0, longer.stderr
+    assert "target" not in longer.stderr.splitlines()[1]
+    assert raytpnn.load(out).draws.n_draws >= 2 * 440
+
+
 def test_report_of_a_run(price):
     done = call("report", price[0])
     assert done.returncode == 0, done.stderr

@@ -49,6 +49,7 @@ def test_interrupted_runs_are_saved_and_say_how_to_go_on(data, tmp_path, number)
     code, stdout, heard = interrupted(data, out, number)
     assert code == 130, heard
     assert "interrupt: finishing the blocks at hand" in heard
+    assert any(line.startswith("warning: stopped by interrupt") for line in heard.splitlines())
     assert "Traceback" not in heard
     assert f"raytpnn resume {out}" in stdout
     assert state_of(out) == "stopped"
@@ -152,7 +153,6 @@ def test_a_terminal_shows_a_table_and_ctrl_c_reaches_it(data, tmp_path):
         "sweeps/s",
         "log-likelihood",
         "accepted",
-        "warm-up",
         "to the last draw",
         "threads",
     ):

@@ -119,6 +119,7 @@ def test_a_reporter_of_ones_own_is_told_once_that_the_run_is_there(tmp_path):
     assert seen == []
     x = np.random.default_rng(0).normal(size=(40, 2))
     raytpnn.sample(x, x[:, 0], chains=2, warmup=20, draws=20, out=tmp_path / "run", progress=mine)
+    mine.say("later")
     assert seen == [True]
     assert mine.updates > 0
     assert make_reporter(mine) is mine

@@ -92,6 +92,7 @@ SETTINGS = np.dtype(
         ("M", _DOUBLE),
         ("q_add", _DOUBLE),
         ("q_delete", _DOUBLE),
+        ("q_keep", _DOUBLE),
         ("birth_death_attempts", _INTEGER),
         ("conditional_beta", _FLAG),
         ("log_gamma", _FLAG),
@@ -100,6 +101,7 @@ SETTINGS = np.dtype(
         ("target_acceptance", _DOUBLE),
         ("joint_beta_every", _INTEGER),
         ("restructure", _FLAG),
+        ("collapsed", _FLAG),
         ("langevin", _FLAG),
         ("intercept", _FLAG),
         ("nuisance", _FLAG),
@@ -139,7 +141,7 @@ WORK = np.dtype(
         ("table_width", _INTEGER),  # codes, missing included
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
-        ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
+        ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64; in collapsed moves the inverse precision
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),

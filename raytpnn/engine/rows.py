@@ -261,3 +261,46 @@ def watch_rows(problem, work, K, beta, record, row):
             value = beta[k] * phi[watched[i]]
             total += value * value
         record.size[row, k] = total / len(watched)
+
+
+@internal
+def cross_moments(problem, work, K, row, out):
+    """out[0] = sum of curvature * phi[row], out[k + 1] = that times phi_k."""
+    n = problem.n
+    curvature = doubles(work.curvature, n)
+    lanes = work.lanes[0]
+    for k in range(K + 1):
+        out[k] = 0.0
+    for start in range(0, n, BLOCK):
+        size = min(BLOCK, n - start)
+        phi = singles(work.phi + 4 * (n * row + start), size)
+        part = curvature[start : start + size]
+        weighted = work.block[0][:size]
+        for i in range(size):
+            weighted[i] = part[i] * phi[i]
+        out[0] += block_sum(weighted, lanes)
+        for k in range(K):
+            column = singles(work.phi + 4 * (n * k + start), size)
+            out[k + 1] += block_dot(weighted, column, lanes)
+
+
+@internal
+def weighted_rows(matrix, weight, size, out):
+    """Sum of weight[i] * matrix[i], row after row, into out."""
+    for j in range(size):
+        out[j] = 0.0
+    for i in range(size):
+        factor = weight[i]
+        row = matrix[i]
+        for j in range(size):
+            out[j] += factor * row[j]
+
+
+@internal
+def rank_one_update(matrix, vector, factor, size):
+    """Add factor * vector vector' to a matrix."""
+    for i in range(size):
+        share = factor * vector[i]
+        row = matrix[i]
+        for j in range(size):
+            row[j] += share * vector[j]

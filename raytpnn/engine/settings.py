@@ -19,6 +19,9 @@ class Moves:
         A birth takes its set from the prior with probability M / (M + K), else extends one of the K sets.
     q_add, q_delete, q_change : float
         Probabilities of the three changes of a term's set; they are normalised to sum to 1.
+    q_keep : float
+        Share of the changes of a variable that keep its location and scale, from 0 to 1: the way between
+        features that go together.
     step_size : float
         Langevin step, where adaptation starts.
     birth_death_attempts : int
@@ -35,6 +38,9 @@ class Moves:
         Acceptance rate the Langevin steps are adapted to.
     joint_beta_every : int
         Sweeps between two joint draws of all coefficients; 0 switches the move off.
+    collapsed : bool
+        Gaussian: births, deaths and changes of sets with all coefficients integrated out, and a joint draw of
+        these in every sweep. It takes more time a sweep, the more terms there are, and fewer sweeps.
     restructure, langevin, intercept, nuisance, scales : bool
         Switch a move off (False): for the paper's sampler and for tests of single moves.
     """
@@ -43,6 +49,7 @@ class Moves:
     q_add: float = 0.28
     q_delete: float = 0.28
     q_change: float = 0.44
+    q_keep: float = 0.5
     step_size: float = 0.8
     birth_death_attempts: int = 10
     conditional_beta: bool = True
@@ -51,6 +58,7 @@ class Moves:
     adapt: bool = True
     target_acceptance: float = 0.574
     joint_beta_every: int = 5
+    collapsed: bool = True
     restructure: bool = True
     langevin: bool = True
     intercept: bool = True
@@ -66,6 +74,8 @@ class Moves:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
+        if not 0 <= self.q_keep <= 1:
+            raise ValueError(f"Moves.q_keep must lie in [0, 1], got {self.q_keep!r}")
         if not 0 < self.target_acceptance < 1:
             raise ValueError(f"Moves.target_acceptance must lie in (0, 1), got {self.target_acceptance!r}")
 
@@ -73,6 +83,7 @@ class Moves:
     def paper(cls) -> Moves:
         """The published proposals, with the errata applied."""
         return cls(
+            q_keep=0.0,
             step_size=0.01,
             birth_death_attempts=1,
             conditional_beta=False,
@@ -80,5 +91,6 @@ class Moves:
             preconditioned=False,
             adapt=False,
             joint_beta_every=0,
+            collapsed=False,
             scales=False,
         )

@@ -20,6 +20,7 @@ LINEAR_CHUNK_ROWS = 8_192
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
     "M",
+    "q_keep",
     "birth_death_attempts",
     "conditional_beta",
     "log_gamma",
@@ -28,6 +29,7 @@ SAME_IN_MOVES = (
     "target_acceptance",
     "joint_beta_every",
     "restructure",
+    "collapsed",
     "langevin",
     "intercept",
     "nuisance",

@@ -59,7 +59,7 @@ def propose_set(problem, settings, state, work, k):
     features = state.features[k]
     trial = work.trial_features[0]
     u, v = uniforms(state, FOR_RESTRUCTURE, k, 0)
-    pick, _ = uniforms(state, FOR_RESTRUCTURE, k, 1)
+    pick, w = uniforms(state, FOR_RESTRUCTURE, k, 1)
     move = (
         ADDING if u < settings.q_add else (DELETING if u < settings.q_add + settings.q_delete else CHANGING)
     )
@@ -82,7 +82,12 @@ def propose_set(problem, settings, state, work, k):
     if j < 0:
         return move, 0, 0, 0.0
     trial[kept] = j
-    prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, k, kept)
+    if move == CHANGING and w < settings.q_keep:
+        # Much the same function if the two features go together: the way between near-twins.
+        work.trial_b[0, kept] = state.b[k, place]
+        work.trial_gamma[0, kept] = state.gamma[k, place]
+    else:
+        prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, k, kept)
     if move == ADDING:
         return move, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
     ratio = log_pick(problem, trial, d, int(features[place])) - log_pick(problem, features, d, j)
