@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.ladder import adaptation_sweeps, adapted_temperatures, first_temperatures
+from raytpnn.chains.ladder import adaptation_sweeps, adapted_temperatures, first_temperatures, pair_barriers
 from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.chain import Block, new_record, new_work
 from raytpnn.engine.execution import EnsembleRunner
@@ -48,8 +48,8 @@ class LadderStatus:
 
     @property
     def barrier(self) -> float:
-        """Global communication barrier: the sum of the rejection rates."""
-        return float(self.rejection.sum())
+        """Global communication barrier, NaN before the first swaps; see `ladder.pair_barriers`."""
+        return float(pair_barriers(self.rejection).sum()) if self.tried.all() else float("nan")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for a manifest."""
@@ -58,6 +58,7 @@ class LadderStatus:
             "tried": self.tried.tolist(),
             "swapped": self.swapped.tolist(),
             "rejection": [None if np.isnan(value) else float(value) for value in self.rejection],
+            "barrier": None if np.isnan(self.barrier) else self.barrier,
             "restarts": self.restarts,
             "round_trips": self.round_trips,
         }
@@ -128,7 +129,7 @@ class ReplicaSet:
             self.works[r].units[: len(addresses)] = addresses
             self._arrays.append(arrays)
         self.ladder = self._first_ladder()
-        self._hand_out_temperatures(first_temperatures(levels, tempering.t_min, len(problem.y)))
+        self._hand_out_temperatures(first_temperatures(levels, tempering.t_min or 0.0, len(problem.y)))
 
     def _first_ladder(self) -> np.record:
         ladder = new_record_of(LADDER)
@@ -221,7 +222,9 @@ class ReplicaSet:
             rejection = self.status().rejection
             # A pair that was not tried in this round says nothing: the ladder stays.
             if not np.isnan(rejection).any():
-                temperature = adapted_temperatures(temperature, rejection)
+                # The first round saw replicas on their way from the start: it says little on how far they go.
+                fixed_end = self.tempering.t_min is not None or self.ladder.rounds == 0
+                temperature = adapted_temperatures(temperature, rejection, len(self.problem.y), fixed_end)
                 self.ladder.rounds += 1
         self._hand_out_temperatures(temperature)
 

@@ -21,19 +21,21 @@ class Tempering:
     Attributes
     ----------
     replicas : int
-        Inverse temperatures from `t_min` to 1. About twice the communication barrier that a run reports.
+        Inverse temperatures from `t_min` to 1. Twice the communication barrier that a run reports is plenty.
     swap_every : int
         Sweeps between two rounds of swaps.
-    t_min : float
+    t_min : float or None
         Inverse temperature of the hottest replica. 0 is the prior, drawn independently at every sweep; the
-        log evidence needs it.
+        log evidence needs it. None: 0 if so many replicas can travel there and back, which warm-up finds
+        out; otherwise as hot as they can.
     adapt : bool
-        Move the temperatures in warm-up until all neighbours swap equally often; fixed after.
+        Move the temperatures in warm-up until all neighbours swap equally often; fixed after. Without it
+        they are geometric, and None for `t_min` means 0.
     """
 
     replicas: int = 8
     swap_every: int = 1
-    t_min: float = 0.0
+    t_min: float | None = None
     adapt: bool = True
 
     def __post_init__(self) -> None:
@@ -44,7 +46,8 @@ class Tempering:
                 raise ValueError(
                     f"Tempering.{name} must be a whole number from {least} to {most:,}, got {value!r}"
                 )
-        if not isinstance(self.t_min, (int, float, np.number)) or not 0 <= self.t_min < 1:
-            raise ValueError(f"Tempering.t_min must lie in [0, 1), got {self.t_min!r}")
+        number = isinstance(self.t_min, (int, float, np.number)) and not isinstance(self.t_min, bool)
+        if self.t_min is not None and not (number and 0 <= self.t_min < 1):
+            raise ValueError(f"Tempering.t_min must be None or lie in [0, 1), got {self.t_min!r}")
         if not isinstance(self.adapt, (bool, np.bool_)):
             raise ValueError(f"Tempering.adapt must be True or False, got {self.adapt!r}")
