@@ -18,7 +18,7 @@ SMALLEST_REJECTION, SMALLEST_ACCEPTANCE = 1e-3, 1e-9
 # step is its rejection probability, this times z.
 BARRIER_OF_Z = float(np.sqrt(2.0 / np.pi))
 # A ladder whose neighbours are refused more often than this on average is too long to travel ...
-LONGEST = 0.7
+LONGEST = 0.75
 # ... and is shortened, or lengthened if it was shortened too much, to this; 1/2 is best in theory.
 WANTED = 0.6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from raytpnn.engine.setup import Problem, new_record_of
 from raytpnn.engine.swap import LADDER
 from raytpnn.engine.units import unit_addresses
 
-__all__ = ["LadderStatus", "ReplicaBlock", "ReplicaSet"]
+if TYPE_CHECKING:
+    from raytpnn.chains.plan import Plan
+
+__all__ = ["LadderStatus", "ReplicaBlock", "ReplicaSet", "log_constant"]
 
 # A replica's stream is that of its chain with its own number in the upper bits of the chain's word.
 REPLICA_BIT = 20
@@ -285,3 +288,11 @@ class ReplicaSet:
         """Proposals and acceptances of every move so far at the cold level."""
         cold = self.states[self.ladder.replica_at[self.tempering.replicas - 1]]
         return {name: (int(p), int(a)) for name, (p, a) in zip(MOVE_NAMES, cold.tally, strict=True)}
+
+
+def log_constant(plan: Plan) -> float:
+    """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
+    constant = float(plan.family.log_constant(plan.problem.y, plan.problem.w))
+    if plan.family.has_nuisance:
+        constant -= float(plan.settings.weight_sum) * float(np.log(plan.scaling.scale))
+    return constant
