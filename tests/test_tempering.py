@@ -55,7 +55,7 @@ def level_statistics(case, replicas) -> np.ndarray:
     return np.concatenate(found)
 
 
-def largest_z(family, cold=1.0, prior_draws=True, repetitions=1500, runner=None) -> tuple[float, float]:
+def largest_z(family, cold=1.0, prior_draws=True, repetitions=1000, runner=None) -> tuple[float, float]:
     """Largest |z| of the change of a functional of the joint law, and the share of accepted swaps.
 
     The hot replica comes from the prior, whatever the data; the cold one from the prior too, with data from

@@ -12,9 +12,9 @@ from raytpnn.chains.ladder import adaptation_sweeps, adapted_temperatures, first
 from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.chain import Block, new_record, new_work
 from raytpnn.engine.execution import EnsembleRunner
+from raytpnn.engine.ladder_layout import LADDER
 from raytpnn.engine.layout import MOVE_NAMES, STATE, STOP, SWEEPS_DONE, TEMPERATURE, TERMS, WORK
 from raytpnn.engine.setup import Problem, new_record_of
-from raytpnn.engine.swap import LADDER
 from raytpnn.engine.units import unit_addresses
 
 if TYPE_CHECKING:
