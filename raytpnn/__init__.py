@@ -17,6 +17,7 @@ _HOMES = {
     "Moves": "raytpnn.engine.settings",
     "Resources": "raytpnn.chains.resources",
     "RunError": "raytpnn.storage.errors",
+    "Tempering": "raytpnn.chains.tempering",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -29,6 +30,7 @@ __all__ = [
     "Prior",
     "Resources",
     "RunError",
+    "Tempering",
     "__version__",
     "load",
     "resume",
@@ -37,6 +39,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from raytpnn.chains.resources import Resources
+    from raytpnn.chains.tempering import Tempering
     from raytpnn.engine.settings import Moves
     from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
     from raytpnn.model.prior import Prior

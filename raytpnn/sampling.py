@@ -21,6 +21,7 @@ from raytpnn.chains.ray_session import ray_is_meant
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
 from raytpnn.chains.store import MemoryStore
+from raytpnn.chains.tempering import Tempering
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.feature_weights import resolve_feature_weights
 from raytpnn.data.response import as_offset, as_response, as_weights
@@ -34,6 +35,7 @@ from raytpnn.model.prior import Prior
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, refuse_to_replace
+from raytpnn.posterior.tempering import TemperingReport
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place
 
@@ -41,7 +43,7 @@ __all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
 # Contract options of later versions: refused by name, never ignored.
-NOT_YET = {"tempering": None, "minibatch": None, "delayed_acceptance": False, "shards": 1}
+NOT_YET = {"minibatch": None, "delayed_acceptance": False, "shards": 1}
 
 
 def sample(
@@ -60,7 +62,7 @@ def sample(
     backend: str = "auto",
     executor: str = "auto",
     address: str | None = None,
-    tempering: Any = None,
+    tempering: Tempering | None = None,
     minibatch: int | None = None,
     delayed_acceptance: bool = False,
     shards: int = 1,
@@ -102,6 +104,9 @@ def sample(
         without a cluster starts one on this machine and stops it again.
     address : str, optional
         Of a Ray cluster to join.
+    tempering : Tempering, optional
+        Make every chain an ensemble of replicas at powers of the likelihood, of which the draws of the cold
+        one are kept; see `Posterior.tempering`.
     sample_weight, offset : (n,), optional
         Weights of the rows' log-likelihoods; known part of f (log exposure for counts).
     out : path or URI, optional
@@ -118,7 +123,7 @@ def sample(
         Add a feature "x is missing" for every column with missing values.
     resources : Resources, optional
         What a worker on Ray asks for; one CPU by default.
-    tempering, minibatch, delayed_acceptance, shards
+    minibatch, delayed_acceptance, shards
         Not part of this version: anything but the default is refused.
 
     Returns
@@ -138,6 +143,8 @@ def sample(
             raise ValueError(f"{name}={given[name]!r} is not part of this version; leave it at {default!r}")
     prior = _instance("prior", prior, Prior)
     moves = _instance("moves", moves, Moves)
+    if tempering is not None:
+        tempering = _instance("tempering", tempering, Tempering)
     likelihood = get_family(family)
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     _check_choices(prior, backend)
@@ -160,7 +167,7 @@ def sample(
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
         plan = make_plan(rows, likelihood, prior, moves, seed, length, backend)
-        plan = replace(plan, adaptive=adaptive)
+        plan = replace(plan, adaptive=adaptive, tempering=tempering)
         config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
         helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -170,7 +177,7 @@ def sample(
             if folder is not None:
                 store = Run.begin(folder, plan, rows, encoder, response.classes, config)
             finish = conduct(plan, store, journal, bins.names, ways)
-            config |= _outcome(journal, finish, ways)
+            config |= _outcome(plan, journal, finish, ways)
             drawn = _drawn(store, config, finish, length)
     return Posterior(
         draws=drawn,
@@ -229,7 +236,7 @@ def resume(
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
     with connected(ways) if any(journal.to_do) else nullcontext():
         finish = conduct(plan, opened, journal, rows.bins.names, ways)
-    config = opened.manifest["config"] | _outcome(journal, finish, ways)
+    config = opened.manifest["config"] | _outcome(plan, journal, finish, ways)
     config["sampling_seconds"] += before
     _drawn(opened, config, finish, plan.length)
     return load(opened.place.uri)
@@ -336,7 +343,7 @@ def _options(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any]:
     }
 
 
-def _outcome(journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
+def _outcome(plan: Plan, journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
     """How it went."""
     last = [reports[max(reports)] if reports else None for reports in journal.reports]
     return {
@@ -348,4 +355,17 @@ def _outcome(journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
         "sampling_seconds": finish.seconds,
         "assessing_seconds": finish.assessing,
         "acceptance": [{} if report is None else report.acceptance for report in last],
+        "tempering": None if plan.tempering is None else _tempered(plan.tempering, journal, finish.rounds),
     }
+
+
+def _tempered(tempering: Tempering, journal: Journal, rounds: int | None) -> dict[str, Any]:
+    """What the ensembles report, of the rounds that count."""
+    ladders, levels = [], []
+    for reports in journal.reports:
+        counted = [reports[block] for block in sorted(reports) if rounds is None or block < rounds]
+        if counted:
+            drawn = [report.watched.levels for report in counted if report.watched is not None]
+            ladders.append(counted[-1].ladder)
+            levels.append(np.concatenate([np.zeros((0, tempering.replicas)), *drawn]))
+    return asdict(tempering) | TemperingReport(ladders, levels).summary()

@@ -121,6 +121,15 @@ def test_a_warm_up_that_is_short_is_told():
         assert any("A warm-up of 60 sweeps is short" in line for line in advice) is told
 
 
+@pytest.mark.parametrize("tempering", [None, {"replicas": 4}])
+def test_replicas_are_advised_where_there_are_none(tempering):
+    values = quantities(6, draws=200)
+    values["f[0]"] += np.array([[9.0], [-9.0], [9.0], [-9.0]])
+    (last,) = judged(values, config={"warmup": 1000, "tempering": tempering}).advice[-1:]
+    assert ("--replicas 8" in last) is (tempering is None)
+    assert "max_order" in last
+
+
 def test_the_number_of_draws_to_ask_for_comes_from_the_effective_ones():
     values = quantities(7, draws=500, correlation=0.96)
     seen = evidence(values, run="'my run'")

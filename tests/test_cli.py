@@ -139,6 +139,7 @@ def test_what_exists_is_not_overwritten(data, tmp_path):
         ("drop = [1, 2]", "drop must be a list of texts"),
         ("prior = 3", "prior must be a table"),
         ("[prior]\nKmax = 9", "[prior] has no setting 'Kmax'; did you mean 'K_max'?"),
+        ("[tempering]\nreplica = 4", "[tempering] has no setting 'replica'; did you mean 'replicas'?"),
         ("[moves]\nstep = 9", "[moves] has no setting 'step'"),
         ("[prior]\nK_max = 0", "Prior.K_max must be a whole number from 1 on"),
         ("chains = 0", "chains must be a whole number, 1 or more"),

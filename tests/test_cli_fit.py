@@ -233,6 +233,16 @@ def test_a_run_that_its_target_ended_is_judged_by_the_draws_that_count(price, fo
     assert raytpnn.load(out).draws.n_draws >= 2 * 440
 
 
+@pytest.mark.parametrize("flags", [("--replicas", "3"), ("--feature-weights", "adaptive")])
+def test_options_of_the_sampler_arrive(price, folder, flags):
+    out = folder / flags[0][2:]
+    done = call("fit", price[1], "--target", "price", *DROPPED, *SHORT, *flags, "--out", out)
+    assert done.returncode == 0, done.stderr
+    config = raytpnn.load(out).config
+    assert (config["tempering"] is not None) is (flags[0] == "--replicas")
+    assert config["feature_weights"] == ("adaptive" if flags[0] == "--feature-weights" else None)
+
+
 def test_report_of_a_run(price):
     done = call("report", price[0])
     assert done.returncode == 0, done.stderr

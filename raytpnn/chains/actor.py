@@ -71,7 +71,7 @@ class BlockWorker:
                     f"node {self.where()['ip']} cannot use the run: {problem}. All nodes must see the run's "
                     "folder: choose one on shared storage, such as s3:// or a network disk"
                 ) from None
-            self.host = ChainHost(run.plan(run.rows()), run.store)
+            self.host = ChainHost(run.plan(run.rows()), run.store, self.threads)
             # Only libraries that are loaded can be limited, which by now they are.
             threadpool_limits(self.threads)
         return self.host

@@ -9,6 +9,7 @@ import numpy as np
 from raytpnn.chains.adaptive import round_of_weights
 from raytpnn.chains.collect import draws_of_block
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import watch_block
@@ -28,12 +29,14 @@ class ChainHost:
     ----------
     plan : Plan
     store : BlockStore
+    threads : int
+        Replicas of an ensemble that sweep at a time.
     """
 
-    def __init__(self, plan: Plan, store: BlockStore) -> None:
+    def __init__(self, plan: Plan, store: BlockStore, threads: int = 1) -> None:
         self.plan = plan
         self.store = store
-        self.chain = plan.new_chain()
+        self.chain = plan.new_chain(threads)
         self.blocks = plan.length.blocks()
         # States that this worker has seen last: they need not be read back.
         self.latest: dict[int, tuple[int, bytes]] = {}
@@ -68,6 +71,7 @@ class ChainHost:
             acceptance=self.chain.acceptance(),
             watched=watched,
             usage=self.usage() if plan.adaptive and first + sweeps <= plan.length.warmup else {},
+            ladder=self.chain.status().as_dict() if isinstance(self.chain, ReplicaSet) else {},
             seconds=time.monotonic() - begin,
         )
         self.store.put(report, (first, sweeps), draws, state)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from raytpnn.chains.replicas import ReplicaSet
+from raytpnn.chains.tempering import Tempering
 from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
-from raytpnn.engine.execution import block_runner
+from raytpnn.engine.execution import block_runner, ensemble_runner
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import (
     Problem,
@@ -80,6 +83,8 @@ class Plan:
     backend : str
     adaptive : bool
         Whether feature weights are learned in warm-up.
+    tempering : Tempering or None
+        If given, every chain is an ensemble of replicas.
     """
 
     problem: Problem
@@ -94,6 +99,7 @@ class Plan:
     length: Length
     backend: str
     adaptive: bool = False
+    tempering: Tempering | None = None
 
     @property
     def watched(self) -> np.ndarray:
@@ -101,9 +107,25 @@ class Plan:
         n = len(self.problem.y)
         return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
 
-    def new_chain(self) -> Chain:
-        """Room for one chain to run in, without terms."""
+    def new_chain(self, threads: int = 1) -> Chain | ReplicaSet:
+        """Room for one chain to run in, without terms; replicas of an ensemble may have several threads."""
+        if self.tempering is not None:
+            return ReplicaSet(
+                self.problem,
+                self.settings,
+                self._state(0),
+                self.tempering,
+                ensemble_runner(self.backend),
+                threads,
+                self.watched,
+            )
         return Chain(self.problem, self.settings, self._state(0), block_runner(self.backend), self.watched)
+
+    def level_constant(self) -> float:
+        """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
+        if not self.family.has_nuisance:
+            return self.log_constant
+        return self.log_constant - float(self.settings.weight_sum) * math.log(self.scaling.scale)
 
     def start(self, index: int) -> bytes:
         """State of chain number `index` before its first sweep."""

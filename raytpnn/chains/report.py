@@ -30,6 +30,8 @@ class BlockReport:
         None if the block kept no draws.
     usage : dict of int to int
         How many terms hold each feature after the block; empty if nobody learns from it.
+    ladder : dict
+        Temperatures, swaps and travels of an ensemble since warm-up; empty without tempering.
     seconds : float
         NaN if it was finished in an earlier session.
     where : dict
@@ -44,14 +46,17 @@ class BlockReport:
     acceptance: dict[str, tuple[int, int]]
     watched: Watched | None
     usage: dict[int, int] = field(default_factory=dict)
+    ladder: dict[str, Any] = field(default_factory=dict)
     seconds: float = math.nan
     where: dict[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint keeps of it; the same whoever ran the block."""
         loglik = None if math.isnan(self.loglik) else self.loglik
-        told = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
-        return told | {"usage": list(self.usage.items())} if self.usage else told
+        told: dict[str, Any] = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
+        if self.usage:
+            told["usage"] = list(self.usage.items())
+        return told | {"ladder": self.ladder} if self.ladder else told
 
     @staticmethod
     def of(checkpoint: Checkpoint) -> BlockReport:
@@ -66,4 +71,5 @@ class BlockReport:
             acceptance={name: (tried, taken) for name, (tried, taken) in facts["acceptance"].items()},
             watched=Watched.unpack(checkpoint.watched) if checkpoint.watched else None,
             usage=dict(facts.get("usage", [])),
+            ladder=facts.get("ladder", {}),
         )

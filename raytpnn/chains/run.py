@@ -12,8 +12,10 @@ import numpy as np
 
 from raytpnn.chains.plan import Length, Plan
 from raytpnn.chains.store import DiskStore
+from raytpnn.chains.tempering import Tempering
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
+from raytpnn.engine.ladder_layout import LADDER
 from raytpnn.engine.layout import SETTINGS, STATE
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import Scaling, build_problem, new_record_of
@@ -165,6 +167,7 @@ class Run:
             length=self.length,
             backend=told["backend"],
             adaptive=told["adaptive"],
+            tempering=None if told["tempering"] is None else Tempering(**told["tempering"]),
         )
 
     def good_blocks(self) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
@@ -214,6 +217,7 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
         "log_constant": plan.log_constant,
         "layout": layout_digest(),
         "adaptive": plan.adaptive,
+        "tempering": None if plan.tempering is None else asdict(plan.tempering),
     }
     length = asdict(plan.length)
     # More chains or draws are still the same run.
@@ -224,5 +228,5 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
 
 def layout_digest() -> str:
     """Tells whether a state written by one version means the same to another."""
-    described = repr((package_versions()["raytpnn"], STATE.descr, SETTINGS.descr))
+    described = repr((package_versions()["raytpnn"], STATE.descr, SETTINGS.descr, LADDER.descr))
     return hashlib.sha256(described.encode()).hexdigest()[:16]

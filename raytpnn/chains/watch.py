@@ -8,13 +8,14 @@ from io import BytesIO
 import numpy as np
 
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.replicas import ReplicaBlock
 from raytpnn.engine.chain import Block
 from raytpnn.posterior.diagnostics import scalar_quantities
 from raytpnn.posterior.draws import Draws
 
 __all__ = ["Watched", "watch_block"]
 
-ARRAYS = ("f", "draw", "feature", "size")
+ARRAYS = ("f", "draw", "feature", "size", "levels")
 SCALAR = "scalar: "
 
 
@@ -31,6 +32,8 @@ class Watched:
     draw, feature : (m,) int32
     size : (m,) float32
         Sum, over the terms of a draw that hold a feature, of the mean squares over the watched rows.
+    levels : (D, L) float64
+        Log-likelihood at every level of an ensemble of replicas, hottest first; L is 0 without tempering.
     """
 
     scalars: dict[str, np.ndarray]
@@ -38,6 +41,7 @@ class Watched:
     draw: np.ndarray
     feature: np.ndarray
     size: np.ndarray
+    levels: np.ndarray
 
     @property
     def n_draws(self) -> int:
@@ -77,4 +81,12 @@ def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:
         draw=(pair // p).astype(np.int32),
         feature=(pair % p).astype(np.int32),
         size=total.astype(np.float32),
+        levels=levels_of(plan, block),
     )
+
+
+def levels_of(plan: Plan, block: Block) -> np.ndarray:
+    """Log-likelihood of all replicas at every draw, on the user's scale, (D, L)."""
+    if isinstance(block, ReplicaBlock):
+        return block.level_loglik + plan.level_constant()
+    return np.zeros((block.draws, 0))

@@ -1,4 +1,4 @@
-"""The config file of a fit: TOML, keys as the flags with _ for -, and the tables [prior] and [moves]."""
+"""The config file of a fit: TOML, keys as the flags with _ for -, tables for prior, moves and tempering."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from raytpnn.cli.names import did_you_mean
 from raytpnn.cli.options import FitOptions
 
-__all__ = ["read_config", "settings"]
+__all__ = ["read_config", "settings", "tempering_of"]
 
 IN_WORDS = {
     int: "a whole number",
@@ -72,12 +72,12 @@ def is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
 
 
 def settings(kind: type, table: dict[str, Any], name: str) -> Any:
-    """Prior or Moves of a table of the config file.
+    """Prior, Moves or Tempering of a table of the config file.
 
     Parameters
     ----------
     kind : type
-        `raytpnn.Prior` or `raytpnn.Moves`.
+        `raytpnn.Prior`, `raytpnn.Moves` or `raytpnn.Tempering`.
     table : dict
     name : str
         Of the table, for errors.
@@ -87,3 +87,13 @@ def settings(kind: type, table: dict[str, Any], name: str) -> Any:
         if key not in known:
             raise ValueError(f"config file: [{name}] has no setting {key!r}{did_you_mean(key, known)}")
     return kind(**table)
+
+
+def tempering_of(table: dict[str, Any], replicas: int | None) -> Any:
+    """Tempering that a table and a flag ask for; None if they ask for one replica, or for nothing."""
+    from raytpnn.chains.tempering import Tempering
+
+    told = table if replicas is None else table | {"replicas": replicas}
+    if not told or told.get("replicas") == 1:
+        return None
+    return settings(Tempering, told, "tempering")

@@ -35,6 +35,7 @@ def fit(
     draws: flags.NumberOfDraws = None,
     thin: flags.Thin = None,
     seed: flags.Seed = None,
+    replicas: flags.Replicas = None,
     target_rhat: flags.TargetRhat = None,
     target_ess: flags.TargetEss = None,
     time_limit: flags.TimeLimit = None,
@@ -104,7 +105,7 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
     """What `raytpnn.sample` is called with; tells the user about the data on the way."""
     from functools import partial
 
-    from raytpnn.cli.config import settings
+    from raytpnn.cli.config import settings, tempering_of
     from raytpnn.cli.note import write_note
     from raytpnn.cli.running import resources_of
     from raytpnn.cli.source import read_source
@@ -135,6 +136,7 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
         "offset": source.offset,
         "prior": prior,
         "moves": moves,
+        "tempering": tempering_of(options.tempering, options.replicas),
         "progress": reporter,
         "resources": resources,
     }

@@ -23,7 +23,7 @@ Out = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(help="TOML file with options (keys as the flags, _ for -), [prior] and [moves]."),
+    typer.Option(help="TOML file with options (keys as the flags, _ for -), [prior], [moves], [tempering]."),
 ]
 
 Target = Annotated[str | None, flag("Column to predict; needed.", COLUMNS)]
@@ -40,6 +40,16 @@ Warmup = Annotated[int | None, flag("Sweeps before the first draw.", LENGTH, "10
 NumberOfDraws = Annotated[int | None, flag("Draws of each chain.", LENGTH, "1000", min=1)]
 Thin = Annotated[int | None, flag("Sweeps a draw.", LENGTH, "1", min=1)]
 Seed = Annotated[int | None, flag("The same seed gives the same draws.", LENGTH, "0", min=0)]
+
+Replicas = Annotated[
+    int | None,
+    flag(
+        "Replicas of each chain at higher temperatures, for posteriors with modes; 1 is none.",
+        LENGTH,
+        "1",
+        min=1,
+    ),
+]
 
 TargetRhat = Annotated[
     float | None,
@@ -76,7 +86,7 @@ Gpus = Annotated[float | None, flag("GPUs that a worker asks Ray for.", RUNNING,
 
 FeatureWeights = Annotated[
     str | None,
-    flag("How features are proposed: marginal or xgboost; all alike if not given.", DETAILS),
+    flag("How features are proposed: marginal, xgboost or adaptive; all alike if not given.", DETAILS),
 ]
 MaxBins = Annotated[int | None, flag("Distinct values kept of a feature.", DETAILS, "255", min=2)]
 MissingIndicators = Annotated[

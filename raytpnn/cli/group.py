@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -34,6 +35,10 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         warnings.showwarning = show_warning
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A terminal that cannot show a character should not end a run.
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

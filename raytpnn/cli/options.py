@@ -12,7 +12,8 @@ __all__ = ["FitOptions", "merge"]
 class FitOptions:
     """Options of a fit. Every field is a flag and a key of the config file.
 
-    `prior` and `moves` are tables of the config file only; see `raytpnn.Prior` and `raytpnn.Moves`.
+    `prior`, `moves` and `tempering` are tables of the config file only; see `raytpnn.Prior`, `raytpnn.Moves`
+    and `raytpnn.Tempering`.
     `feature_weights` may be a table there too, from names of columns to weights.
     """
 
@@ -29,6 +30,7 @@ class FitOptions:
     draws: int = 1000
     thin: int = 1
     seed: int = 0
+    replicas: int | None = None
     target_rhat: float | None = None
     target_ess: float | None = None
     time_limit: float | None = None
@@ -43,6 +45,7 @@ class FitOptions:
     backend: str = "auto"
     prior: dict = field(default_factory=dict)
     moves: dict = field(default_factory=dict)
+    tempering: dict = field(default_factory=dict)
 
 
 def merge(flags: dict[str, Any], config: dict[str, Any]) -> FitOptions:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["BACKENDS", "block_runner"]
+__all__ = ["BACKENDS", "EnsembleRunner", "block_runner", "ensemble_runner"]
 
 BACKENDS = ("auto", "numba", "cuda", "reference")
 
@@ -30,3 +30,28 @@ def block_runner(backend: str) -> Any:
 
         return reference_of(run_block)
     return run_block
+
+
+class EnsembleRunner(NamedTuple):
+    """Functions that run an ensemble of replicas, see `raytpnn.engine.ensemble`."""
+
+    begin: Any
+    sweep: Any
+    end: Any
+    run: Any
+
+
+@cache
+def ensemble_runner(backend: str) -> EnsembleRunner:
+    """Functions that run an ensemble; raises like `block_runner`."""
+    block_runner(backend)
+    from raytpnn.engine import ensemble
+
+    runner = EnsembleRunner(
+        ensemble.begin_replicas, ensemble.sweep_replicas, ensemble.end_sweep, ensemble.run_ensemble
+    )
+    if backend == "reference":
+        from raytpnn.engine.reference import reference_of
+
+        return EnsembleRunner(*(reference_of(function) for function in runner))
+    return runner

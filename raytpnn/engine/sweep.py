@@ -12,12 +12,14 @@ from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.moves.trial import build_phi
 from raytpnn.engine.rows import fit_from_terms, watch_rows
+from raytpnn.engine.types import CHAIN, FLAG, NOTHING
+from raytpnn.engine.units import unit
 from raytpnn.numerics.jit import compiled, internal
 
-__all__ = ["begin_block", "run_block", "sweep"]
+__all__ = ["begin_block", "keep_draw", "run_block", "sweep"]
 
 
-@internal
+@unit(NOTHING(*CHAIN))
 def begin_block(problem, settings, state, work):
     """Recompute phi, fit and log-likelihood from the terms: a block depends on its checkpoint alone."""
     for k in range(state.K):
@@ -26,7 +28,7 @@ def begin_block(problem, settings, state, work):
     refresh_likelihood(problem, settings, state, work)
 
 
-@internal
+@unit(FLAG(*CHAIN, FLAG))
 def sweep(problem, settings, state, work, warming_up):
     """One pass over all moves; False if it was stopped half-way."""
     collapsed = settings.collapsed and settings.family == GAUSSIAN

@@ -23,6 +23,7 @@ __all__ = ["UNIT_NAMES", "compile_unit", "is_cached", "unit", "unit_addresses"]
 
 # Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
 UNIT_NAMES = (
+    "begin_block",
     "begin_marginal",
     "birth",
     "build_phi",
@@ -42,11 +43,15 @@ UNIT_NAMES = (
     "prior_factor",
     "propose_set",
     "put_in",
+    "sweep",
     "take_out",
     "term_tables",
     "try_restructure",
     "update_intercept",
 )
+# Those that only ensembles of replicas need: plain chains do not wait for them.
+ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -56,7 +61,7 @@ def unit(signature: Any) -> Any:
 
     def decorate(function: Any) -> Any:
         dispatcher = internal(function)
-        slot = UNIT_NAMES.index(function.__name__)
+        slot = _SLOTS.index(function.__name__)
         _UNITS[function.__name__] = (dispatcher, signature)
         # Numba keeps the value of a record as a pointer to it.
         place = signature.args.index(WORK_T)
@@ -88,7 +93,7 @@ def unit(signature: Any) -> Any:
 
 
 def _unit(name: str) -> tuple[Any, Any]:
-    import_module("raytpnn.engine.sweep")  # the sweep imports every move, and so declares every unit
+    import_module("raytpnn.engine.ensemble")  # imports the sweep and every move: all units are declared
     return _UNITS[name]
 
 
@@ -112,6 +117,7 @@ def compile_unit(name: str) -> int:
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
-def unit_addresses() -> np.ndarray:
-    """Addresses of all units, (units,) int64."""
-    return np.array([compile_unit(name) for name in UNIT_NAMES], np.int64)
+def unit_addresses(ensemble: bool = False) -> np.ndarray:
+    """Addresses of all units, (units,) int64; of those that only ensembles need if asked for."""
+    names = _SLOTS if ensemble else UNIT_NAMES
+    return np.array([compile_unit(name) for name in names], np.int64)

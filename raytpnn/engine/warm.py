@@ -20,8 +20,10 @@ __all__ = ["CompileHelper"]
 
 # About half of the work, and little that the other half needs too.
 HELPERS_SHARE = (
+    "begin_block",
     "joint_beta",
     "log_ratio_of_move",
+    "sweep",
     "term_tables",
     "try_restructure",
     "update_intercept",

@@ -197,12 +197,14 @@ def what_to_do(
 
 def if_all_else_fails(evidence: Evidence) -> str:
     """Advice for chains that are far from agreeing."""
-    uniform = evidence.config.get("feature_weights") is None
+    cures = ["a simpler prior ([prior] max_order = 2 or a smaller K_max in the config file)"]
+    if evidence.config.get("tempering") is None:
+        cures.insert(0, "replicas at higher temperatures, which cross from mode to mode (`--replicas 8`)")
+    if evidence.config.get("feature_weights") is None:
+        cures.append("on wide data, features that are proposed more often (`--feature-weights marginal`)")
     return (
-        "If long chains still disagree, the posterior has several modes or the moves are too timid for it: "
-        "a simpler prior helps ([prior] max_order = 2 or a smaller K_max in the config file)"
-        f"{', on wide data also `--feature-weights marginal`' if uniform else ''}. Tempering, the cure for "
-        "modes, comes in a later version."
+        "If long chains still disagree, the posterior has several modes or the moves are too timid for it. "
+        f"What may help: {'; '.join(cures)}."
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from raytpnn.posterior.loo import Loo
+    from raytpnn.posterior.tempering import TemperingSummary
 
 __all__ = ["Posterior"]
 
@@ -257,6 +258,12 @@ class Posterior(Fitted):
             self.ensemble, self.norms, self.bins.names, LEADING_FEATURES
         )
         return diagnostics.convergence_table(self.draws, quantities)
+
+    def tempering(self) -> TemperingSummary:
+        """Swaps, travels and log evidence of a fit with `tempering=`."""
+        from raytpnn.posterior.tempering import TemperingSummary
+
+        return TemperingSummary.of(self.config)
 
     def scalars(self) -> pd.DataFrame:
         """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""

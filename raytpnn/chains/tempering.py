@@ -1,0 +1,53 @@
+"""How an ensemble of replicas is tempered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raytpnn.engine.ladder_layout import MOST_LEVELS
+
+__all__ = ["Tempering"]
+
+
+@dataclass(frozen=True)
+class Tempering:
+    """Parallel tempering: every chain becomes an ensemble of replicas, of which the cold one is kept.
+
+    A replica at inverse temperature T samples prior * likelihood^T. Replicas at neighbouring temperatures
+    trade places now and then, so that the cold one is fed with states that crossed where hills are low.
+
+    Attributes
+    ----------
+    replicas : int
+        Inverse temperatures from `t_min` to 1. Twice the communication barrier that a run reports is plenty.
+    swap_every : int
+        Sweeps between two rounds of swaps.
+    t_min : float or None
+        Inverse temperature of the hottest replica. 0 is the prior, drawn independently at every sweep; the
+        log evidence needs it. None: 0 if so many replicas can travel there and back, which warm-up finds
+        out; otherwise as hot as they can.
+    adapt : bool
+        Move the temperatures in warm-up until all neighbours swap equally often; fixed after. Without it
+        they are geometric, and None for `t_min` means 0.
+    """
+
+    replicas: int = 8
+    swap_every: int = 1
+    t_min: float | None = None
+    adapt: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("replicas", 2, MOST_LEVELS), ("swap_every", 1, 1_000_000)):
+            value = getattr(self, name)
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if not whole or not least <= value <= most:
+                raise ValueError(
+                    f"Tempering.{name} must be a whole number from {least} to {most:,}, got {value!r}"
+                )
+        number = isinstance(self.t_min, (int, float, np.number)) and not isinstance(self.t_min, bool)
+        if self.t_min is not None and not (number and 0 <= self.t_min < 1):
+            raise ValueError(f"Tempering.t_min must be None or lie in [0, 1), got {self.t_min!r}")
+        if not isinstance(self.adapt, (bool, np.bool_)):
+            raise ValueError(f"Tempering.adapt must be True or False, got {self.adapt!r}")
