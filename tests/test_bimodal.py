@@ -13,6 +13,7 @@ from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.chain import Chain
 from raytpnn.engine.execution import block_runner
 from raytpnn.engine.layout import TEMPERATURE
+from raytpnn.engine.settings import Moves
 from raytpnn.model.prior import Prior
 
 SEEDS = range(6)
@@ -20,8 +21,12 @@ WARMUP, DRAWS = 1000, 4000
 
 
 @cache
-def two_features() -> SmallModel:
-    """A step in x0; x1 has nearly the same order."""
+def two_features(keeping: float = 0.0) -> SmallModel:
+    """A step in x0; x1 has nearly the same order.
+
+    `keeping` is the share of changes of a variable that keep its location and scale. They cross between such
+    features by themselves, so that tempering is tested without them.
+    """
     rng = np.random.default_rng(4)
     n = 80
     x = rng.permutation(n)
@@ -29,7 +34,9 @@ def two_features() -> SmallModel:
     X = (np.stack(ranks, axis=1) + 0.5) / n
     y = np.where(X[:, 0] > 0.4, 1.0, -1.0) + rng.normal(0, 0.35, n)
     prior = Prior(K_max=1, C0=0.005, max_order=1, b_gamma=0.1, sigma_beta2=1.0, intercept_sd=2.0, v=4.0)
-    return SmallModel(X, y, "gaussian", prior, noise_variance=0.3)
+    model = SmallModel(X, y, "gaussian", prior, noise_variance=0.3)
+    model.settings.q_keep = keeping
+    return model
 
 
 def log_mass(feature: int, grid: int) -> float:
@@ -64,9 +71,9 @@ def probability_of_second(grid: int = 120) -> float:
     return float(1.0 / (1.0 + np.exp(log_mass(0, grid) - log_mass(1, grid))))
 
 
-def features_visited(tempering: Tempering | None, seed: int) -> tuple[np.ndarray, int]:
+def features_visited(tempering: Tempering | None, seed: int, keeping: float = 0.0) -> tuple[np.ndarray, int]:
     """Feature of the term in every draw of the cold chain, -1 without a term; and round trips."""
-    model = two_features()
+    model = two_features(keeping)
     replicas = model.ensemble(tempering or Tempering(2), seed)
     chain = replicas
     if tempering is None:
@@ -102,3 +109,11 @@ def test_tempering_crosses_between_modes_in_the_right_proportion():
 def test_without_tempering_the_proportion_is_chance():
     shares = np.array([np.mean(features_visited(None, seed)[0] == 1) for seed in SEEDS])
     assert shares.std(ddof=1) / np.sqrt(len(shares)) > 0.1
+
+
+def test_changes_that_keep_location_and_scale_cross_by_themselves():
+    visited = [features_visited(None, seed, keeping=Moves().q_keep)[0] for seed in SEEDS]
+    assert min(switches_per_1000(feature) for feature in visited) > 20.0
+    shares = np.array([np.mean(feature == 1) for feature in visited])
+    error = shares.std(ddof=1) / np.sqrt(len(shares))
+    assert abs(shares.mean() - probability_of_second()) < 5.0 * error

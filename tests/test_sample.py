@@ -150,7 +150,6 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"backend": "cuda"}, r"not part of this version"),
         ({"executor": "dask"}, r"unknown executor 'dask'"),
         ({"executor": "threads", "address": "10.0.0.1:6379"}, r"address='10.0.0.1:6379'.*threads"),
-        ({"tempering": 3}, r"tempering=3 is not part"),
         ({"minibatch": 100}, r"minibatch=100"),
         ({"target_rhat": 1.0}, r"target_rhat must be above 1, got 1.0"),
         ({"target_ess": -5}, r"target_ess must be a positive number, got -5"),

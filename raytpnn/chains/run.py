@@ -57,7 +57,7 @@ class Run:
         with place.new_folder() as folder:
             write_rows(rows, folder)
             encoder.save(folder / "encoder")
-            np.save(folder / SETTINGS_FILE, np.array([plan.settings], SETTINGS))
+            np.save(folder / SETTINGS_FILE, clean_copy(plan.settings))
             files = {
                 path.relative_to(folder).as_posix(): sha256_of_file(path)
                 for path in sorted(folder.rglob("*"))
@@ -224,6 +224,14 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")} | {"files": files}
     digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
     return told | length | {"backend": plan.backend, "digest": digest}
+
+
+def clean_copy(settings: np.record) -> np.ndarray:
+    """Copy settings so that the bytes between fields are zero: equal settings then make equal files."""
+    copy = np.zeros(1, SETTINGS)
+    for name in SETTINGS.names or ():
+        copy[name][0] = settings[name]
+    return copy
 
 
 def layout_digest() -> str:
