@@ -155,6 +155,15 @@ def test_inner_quantities_do_not_decide_but_are_told():
     assert judged(values).state == "no"
 
 
+def test_chains_are_apart_by_what_decides():
+    values = quantities(8, draws=1000)
+    values["f[0]"][1] += 0.9
+    values["K"][3] += 9.0
+    assert [odd.chain for odd in judged(values).odd] == [1]
+    seen = evidence(values)
+    assert [odd.chain for odd in judge(seen, convergence_of(seen), False, 1.01).odd] == [3]
+
+
 def test_targets_decide_where_they_are_given():
     values = quantities(9, draws=1000)
     seen = evidence(values)

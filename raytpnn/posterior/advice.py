@@ -134,7 +134,8 @@ def judge(
     if math.isnan(rhat) or math.isnan(ess):
         headline = f"It cannot be told: {evidence.draws} draws a chain are too few, or nothing varies."
         return Judgement("unknown", headline, [], first_aid(evidence))
-    odd = odd_chains(evidence.quantities, evidence.chains, evidence.acceptance)
+    compared = {name: evidence.quantities[name] for name in decisive["quantity"]}
+    odd = odd_chains(compared, evidence.chains, evidence.acceptance)
     figures = f"the worst R-hat is {rhat:.3f} ({name}), the least effective number of draws {ess:.0f}"
     if reached is not None:
         state = "yes" if reached else "no"
