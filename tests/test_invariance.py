@@ -40,13 +40,13 @@ MOVES = {
     "langevin": only(langevin=True, step_size=1.0),
     "langevin, raw gamma": only(langevin=True, step_size=0.05, log_gamma=False, preconditioned=False),
     "changing, location and scale kept": only(restructure=True, q_keep=1.0, q_change=1.0),
-    "collapsed births and deaths": only(collapsed=True, birth_death_attempts=5),
-    "collapsed changes": only(collapsed=True, restructure=True),
+    "collapsed births and deaths": only(collapsed_every=1, birth_death_attempts=5),
+    "collapsed changes": only(collapsed_every=1, restructure=True),
     "joint_beta": only(joint_beta_every=1, step_size=0.8),
     "intercept": only(intercept=True),
     "nuisance": only(nuisance=True),
     "scales": only(scales=True),
-    "all together, coefficients given": Moves(adapt=False, step_size=0.9, collapsed=False),
+    "all together, some sweeps collapsed": Moves(adapt=False, step_size=0.9, collapsed_every=2),
     "all together": Moves(adapt=False, step_size=0.9),
 }
 

@@ -107,7 +107,5 @@ def test_paper_moves_without_data_return_the_prior():
 def test_broken_twin_is_seen_without_data(name):
     _, replacements = TWINS[name]
     # Few births and deaths: they draw sets from the prior, and hide what a wrong Deleting does.
-    found = run_without_data(
-        "gaussian", Moves(birth_death_attempts=1, collapsed=False), block=twin(**replacements)
-    )
+    found = run_without_data("gaussian", Moves(birth_death_attempts=1), block=twin(**replacements))
     assert max(abs(z) for z in found.values()) > LIMIT

@@ -101,7 +101,7 @@ SETTINGS = np.dtype(
         ("target_acceptance", _DOUBLE),
         ("joint_beta_every", _INTEGER),
         ("restructure", _FLAG),
-        ("collapsed", _FLAG),
+        ("collapsed_every", _INTEGER),
         ("langevin", _FLAG),
         ("intercept", _FLAG),
         ("nuisance", _FLAG),

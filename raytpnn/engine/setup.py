@@ -29,7 +29,7 @@ SAME_IN_MOVES = (
     "target_acceptance",
     "joint_beta_every",
     "restructure",
-    "collapsed",
+    "collapsed_every",
     "langevin",
     "intercept",
     "nuisance",

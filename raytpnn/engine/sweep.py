@@ -29,7 +29,8 @@ def begin_block(problem, settings, state, work):
 @internal
 def sweep(problem, settings, state, work, warming_up):
     """One pass over all moves; False if it was stopped half-way."""
-    collapsed = settings.collapsed and settings.family == GAUSSIAN
+    every = settings.collapsed_every
+    collapsed = every > 0 and settings.family == GAUSSIAN and int(state.stream[3]) % every == 0
     if collapsed:
         collapsed_moves(problem, settings, state, work)
     elif settings.birth_death_attempts > 0:
