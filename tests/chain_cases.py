@@ -25,7 +25,6 @@ from raytpnn.model.prior import sample as sample_prior
 NO_MOVES = {
     "birth_death_attempts": 0,
     "joint_beta_every": 0,
-    "collapsed_every": 0,
     "restructure": False,
     "langevin": False,
     "intercept": False,

@@ -38,10 +38,6 @@ class Moves:
         Acceptance rate the Langevin steps are adapted to.
     joint_beta_every : int
         Sweeps between two joint draws of all coefficients; 0 switches the move off.
-    collapsed_every : int
-        Gaussian: sweeps between two in which births, deaths and changes of sets are made with all
-        coefficients integrated out, and these drawn jointly; 0 switches it off. Such a sweep accepts more
-        where terms share what they explain, and takes longer, the more terms there are.
     restructure, langevin, intercept, nuisance, scales : bool
         Switch a move off (False): for the paper's sampler and for tests of single moves.
     """
@@ -59,7 +55,6 @@ class Moves:
     adapt: bool = True
     target_acceptance: float = 0.574
     joint_beta_every: int = 5
-    collapsed_every: int = 0
     restructure: bool = True
     langevin: bool = True
     intercept: bool = True
@@ -71,7 +66,7 @@ class Moves:
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value <= 0:
                 raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
-        for name in ("birth_death_attempts", "joint_beta_every", "collapsed_every"):
+        for name in ("birth_death_attempts", "joint_beta_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
