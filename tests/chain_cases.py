@@ -33,7 +33,6 @@ from raytpnn.posterior.draws import Draws
 NO_MOVES = {
     "birth_death_attempts": 0,
     "joint_beta_every": 0,
-    "collapsed": False,
     "restructure": False,
     "langevin": False,
     "intercept": False,

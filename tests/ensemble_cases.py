@@ -28,9 +28,9 @@ def make_ensemble(
     runner: EnsembleRunner | None = None,
 ) -> ReplicaSet:
     """Replicas that start where the case's chain is."""
-    return ReplicaSet(
-        case.problem, case.settings, case.chain.state, tempering, runner or ensemble_runner(backend), threads
-    )
+    chosen = runner or ensemble_runner(backend)
+    start = case.chain.state
+    return ReplicaSet(case.problem, case.settings, start, tempering, chosen, threads, case.chain.watched)
 
 
 def flat_case(family: str = "gaussian", **options) -> Case:

@@ -27,7 +27,9 @@ def run(backend, sweeps, moves, **case):
 
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
 @pytest.mark.parametrize(
-    ("moves", "sweeps"), [(Moves(), 120), (Moves.paper(), 250)], ids=["default", "paper"]
+    ("moves", "sweeps"),
+    [(Moves(), 120), (Moves.paper(), 250)],
+    ids=["default", "paper"],
 )
 def test_numba_equals_reference_decision_by_decision(family, moves, sweeps):
     compiled, draws = run("numba", sweeps, moves, family=family, p=6, missing=0.1)

@@ -15,7 +15,7 @@ from chain_cases import NO_MOVES, make_case
 from numba import njit
 
 from raytpnn.engine.binding import rebuild
-from raytpnn.engine.memory import double_rows, doubles
+from raytpnn.engine.memory import doubles
 from raytpnn.engine.moves import langevin
 from raytpnn.engine.sets import weight_off_set
 from raytpnn.engine.settings import Moves
@@ -40,13 +40,10 @@ MOVES = {
     "langevin": only(langevin=True, step_size=1.0),
     "langevin, raw gamma": only(langevin=True, step_size=0.05, log_gamma=False, preconditioned=False),
     "changing, location and scale kept": only(restructure=True, q_keep=1.0, q_change=1.0),
-    "collapsed births and deaths": only(collapsed=True, birth_death_attempts=5),
-    "collapsed changes": only(collapsed=True, restructure=True),
     "joint_beta": only(joint_beta_every=1, step_size=0.8),
     "intercept": only(intercept=True),
     "nuisance": only(nuisance=True),
     "scales": only(scales=True),
-    "all together, coefficients given": Moves(adapt=False, step_size=0.9, collapsed=False),
     "all together": Moves(adapt=False, step_size=0.9),
 }
 
@@ -78,8 +75,6 @@ def largest_z(
 def test_move_leaves_the_posterior_invariant(name, family):
     if name == "nuisance" and family != "gaussian":
         pytest.skip("only the gaussian family has a nuisance")
-    if name.startswith("collapsed") and family != "gaussian":
-        pytest.skip("coefficients are integrated out of the gaussian family only")
     z, changed = largest_z(MOVES[name], family, 2000)
     assert changed > 0.2, "the move never moves: nothing was tested"
     assert z < LIMIT
@@ -123,19 +118,6 @@ def no_weights(problem, features, d, feature):
 
 
 @njit
-def no_occam_factor(settings, state, work, index):
-    """The gain of a term without the price of its coefficient."""
-    side = settings.K_max + 1
-    variance = double_rows(work.gram, side, side)[index, index]
-    return 0.5 * work.vector[2, index] ** 2 / variance
-
-
-@njit
-def leave_it_in(settings, state, work, size, index):
-    """A changed term of which the old one stays in the covariance."""
-
-
-@njit
 def no_determinant(precision, size):
     return 0.0
 
@@ -150,11 +132,6 @@ TWINS = {
         "changing, location and scale kept",
         {"log_pick": no_weights},
     ),
-    "Occam factor of a dying term dropped": (
-        "collapsed births and deaths",
-        {"gain_of_term": no_occam_factor},
-    ),
-    "changed term left in the covariance": ("collapsed changes", {"take_out": leave_it_in}),
     "log-gamma Jacobian left out": ("langevin", {"log_gamma_prior": no_jacobian}),
     "log-determinant of the scale left out": ("langevin", {"log_determinant": no_determinant}),
 }

@@ -101,7 +101,6 @@ SETTINGS = np.dtype(
         ("target_acceptance", _DOUBLE),
         ("joint_beta_every", _INTEGER),
         ("restructure", _FLAG),
-        ("collapsed", _FLAG),
         ("langevin", _FLAG),
         ("intercept", _FLAG),
         ("nuisance", _FLAG),
@@ -141,7 +140,7 @@ WORK = np.dtype(
         ("table_width", _INTEGER),  # codes, missing included
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
-        ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64; in collapsed moves the inverse precision
+        ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),

@@ -202,23 +202,6 @@ def score_of_terms(problem, work, K, out):
         out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
 
 
-def cross_moments(problem, work, K, row, out):
-    weighted = doubles(work.curvature, problem.n) * phi_of(problem, work, row).astype(np.float64)
-    out[0] = row_sum(weighted)
-    for k in range(K):
-        out[k + 1] = row_sum(weighted * phi_of(problem, work, k).astype(np.float64))
-
-
-def weighted_rows(matrix, weight, size, out):
-    out[:size] = 0.0
-    for i in range(size):
-        out[:size] += weight[i] * matrix[i, :size]
-
-
-def rank_one_update(matrix, vector, factor, size):
-    matrix[:size, :size] += np.outer(factor * vector[:size], vector[:size])
-
-
 def uniforms(state, purpose, slot, attempt):
     seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
     place = (int(purpose) << 24) | int(slot)
@@ -259,9 +242,6 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             gram_matrix,
             score_of_terms,
             watch_rows,
-            cross_moments,
-            weighted_rows,
-            rank_one_update,
         )
     },
 }

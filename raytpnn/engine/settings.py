@@ -38,9 +38,6 @@ class Moves:
         Acceptance rate the Langevin steps are adapted to.
     joint_beta_every : int
         Sweeps between two joint draws of all coefficients; 0 switches the move off.
-    collapsed : bool
-        Gaussian: births, deaths and changes of sets with all coefficients integrated out, and a joint draw of
-        these in every sweep. It takes more time a sweep, the more terms there are, and fewer sweeps.
     restructure, langevin, intercept, nuisance, scales : bool
         Switch a move off (False): for the paper's sampler and for tests of single moves.
     """
@@ -58,7 +55,6 @@ class Moves:
     adapt: bool = True
     target_acceptance: float = 0.574
     joint_beta_every: int = 5
-    collapsed: bool = True
     restructure: bool = True
     langevin: bool = True
     intercept: bool = True
@@ -91,6 +87,5 @@ class Moves:
             preconditioned=False,
             adapt=False,
             joint_beta_every=0,
-            collapsed=False,
             scales=False,
         )

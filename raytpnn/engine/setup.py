@@ -29,7 +29,6 @@ SAME_IN_MOVES = (
     "target_acceptance",
     "joint_beta_every",
     "restructure",
-    "collapsed",
     "langevin",
     "intercept",
     "nuisance",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.moves.birth_death import birth_or_death
-from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.moves.collapsed import collapsed_moves
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
@@ -31,20 +29,17 @@ def begin_block(problem, settings, state, work):
 @unit(FLAG(*CHAIN, FLAG))
 def sweep(problem, settings, state, work, warming_up):
     """One pass over all moves; False if it was stopped half-way."""
-    collapsed = settings.collapsed and settings.family == GAUSSIAN
-    if collapsed:
-        collapsed_moves(problem, settings, state, work)
-    elif settings.birth_death_attempts > 0:
+    if settings.birth_death_attempts > 0:
         birth_or_death(problem, settings, state, work)
     for k in range(state.K):
         if work.control[STOP] != 0:
             return False
-        if settings.restructure and not collapsed:
+        if settings.restructure:
             restructure(problem, settings, state, work, k)
         if settings.langevin:
             langevin(problem, settings, state, work, k, warming_up)
     every = settings.joint_beta_every
-    if not collapsed and every > 0 and int(state.stream[3]) % every == 0:
+    if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)
     if settings.intercept:
         update_intercept(problem, settings, state, work)

@@ -29,11 +29,6 @@ HELPERS_SHARE = (
     "update_intercept",
     "draw_scales",
     "draw_nuisance",
-    "gain_of_trial",
-    "put_in",
-    "take_out",
-    "begin_marginal",
-    "draw_coefficients",
 )
 # Far more than it takes; after that this process compiles all by itself.
 PATIENCE_SECONDS = 120.0

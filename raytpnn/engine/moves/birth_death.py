@@ -115,17 +115,6 @@ def birth(problem, settings, state, work, slot):
     return True
 
 
-@internal
-def move_term(state, source, target):
-    """Write the numbers of one term over those of another."""
-    state.order[target] = state.order[source]
-    state.beta[target] = state.beta[source]
-    for j in range(state.order[source]):
-        state.features[target, j] = state.features[source, j]
-        state.b[target, j] = state.b[source, j]
-        state.gamma[target, j] = state.gamma[source, j]
-
-
 @unit(FLAG(*CHAIN, INTEGER, INTEGER))
 def death(problem, settings, state, work, slot, k):
     """Try to remove term k; returns acceptance."""
@@ -145,7 +134,12 @@ def death(problem, settings, state, work, slot, k):
         return False
     # The last term moves into the gap.
     replace_term(problem, work, k, beta, last, 0.0)
-    move_term(state, last, k)
+    state.order[k] = state.order[last]
+    state.beta[k] = state.beta[last]
+    for j in range(state.order[last]):
+        state.features[k, j] = state.features[last, j]
+        state.b[k, j] = state.b[last, j]
+        state.gamma[k, j] = state.gamma[last, j]
     state.K = last
     state.scalar[FIT_LOGLIK] += change
     return True
