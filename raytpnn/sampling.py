@@ -16,7 +16,7 @@ import numpy as np
 from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
 from raytpnn.chains.coordinator import Finish, Goal, Journal
 from raytpnn.chains.plan import Length, Plan, make_plan
-from raytpnn.chains.progress import make_reporter
+from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
@@ -69,7 +69,7 @@ def sample(
     sample_weight: Any = None,
     offset: Any = None,
     out: str | os.PathLike[str] | None = None,
-    progress: bool = False,
+    progress: bool | Reporter = False,
     target_rhat: float | None = None,
     target_ess: float | None = None,
     time_limit: float | None = None,
@@ -112,8 +112,8 @@ def sample(
     out : path or URI, optional
         Folder to keep the run in, also on s3:// and gs://. Finished blocks are written as they come: what
         ends too early can be gone on with by `raytpnn.resume`. On a Ray cluster all nodes must see it.
-    progress : bool
-        Report to standard error while sampling.
+    progress : bool or Reporter
+        Report to standard error while sampling, or to a reporter of your own.
     target_rhat, target_ess : float, optional
         Stop at the first round of blocks at which R-hat of every watched quantity is at most this, its
         effective number of draws (bulk and tail, all chains together) at least that.
@@ -198,7 +198,7 @@ def resume(
     draws: int | None = None,
     executor: str = "auto",
     address: str | None = None,
-    progress: bool = False,
+    progress: bool | Reporter = False,
     target_rhat: float | None = None,
     target_ess: float | None = None,
     time_limit: float | None = None,
@@ -253,7 +253,7 @@ def _where_blocks_go(place: Place | None, on_ray: bool) -> Iterator[Place | None
 
 
 def _ways(
-    executor: str, address: str | None, resources: Resources | None, goal: Goal, progress: bool
+    executor: str, address: str | None, resources: Resources | None, goal: Goal, progress: bool | Reporter
 ) -> Ways:
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")

@@ -112,6 +112,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
     if plan.backend != "reference":
         # Else every worker would compile for itself.
         compile_all()
+        if plan.tempering is not None:
+            plan.new_chain().run(0, 1, 1, 1)
     from raytpnn.chains.ray_executor import RayExecutor
 
     return RayExecutor(store.place.uri, plan.length.chains, ways.resources, ways.reporter, version("raytpnn"))
