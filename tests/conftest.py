@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from run_cases import LONG, fit
 
 
 def pytest_addoption(parser):
@@ -28,3 +29,22 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("real data not found: set RAYTPNN_DATA to its folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """A long run in threads, undisturbed."""
+    run = tmp_path_factory.mktemp("long") / "run"
+    fit(run, **LONG)
+    return run
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A long run of which nothing but the data is there."""
+    run = tmp_path / "run"
+    with pytest.raises(ValueError, match="time limit"):
+        fit(run, time_limit=1e-9, **LONG)
+    for path in run.rglob("block=*"):
+        path.unlink()
+    return run

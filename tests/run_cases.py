@@ -14,6 +14,8 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 # Ten rounds, the last one short; five of them keep draws.
 SIZE = {"chains": 4, "warmup": 500, "draws": 470}
+# Long enough for something to happen half-way.
+LONG = {"n": 2000, "chains": 4, "warmup": 100, "draws": 400}
 
 
 def small_data(n=80):

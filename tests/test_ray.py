@@ -16,9 +16,6 @@ from raytpnn.chains.ray_session import ClusterError
 
 ray = pytest.importorskip("ray")
 
-# Long enough for something to happen half-way.
-LONG = {"n": 2000, "chains": 4, "warmup": 100, "draws": 400}
-
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -39,24 +36,6 @@ def whole(tmp_path_factory):
     """The same run in threads."""
     run = tmp_path_factory.mktemp("whole") / "run"
     fit(run)
-    return run
-
-
-@pytest.fixture(scope="module")
-def long_run(tmp_path_factory):
-    run = tmp_path_factory.mktemp("long") / "run"
-    fit(run, **LONG)
-    return run
-
-
-@pytest.fixture
-def begun(tmp_path):
-    """A long run of which nothing but the data is there."""
-    run = tmp_path / "run"
-    with pytest.raises(ValueError, match="time limit"):
-        fit(run, time_limit=1e-9, **LONG)
-    for path in run.rglob("block=*"):
-        path.unlink()
     return run
 
 

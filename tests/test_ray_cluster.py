@@ -23,25 +23,7 @@ from raytpnn.chains.ray_session import ClusterError
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
-LONG = {"n": 2000, "chains": 4, "warmup": 100, "draws": 400}
 TESTS = str(Path(__file__).parent)
-
-
-@pytest.fixture(scope="module")
-def long_run(tmp_path_factory):
-    run = tmp_path_factory.mktemp("long") / "run"
-    fit(run, **LONG)
-    return run
-
-
-@pytest.fixture
-def begun(tmp_path):
-    run = tmp_path / "run"
-    with pytest.raises(ValueError, match="time limit"):
-        fit(run, time_limit=1e-9, **LONG)
-    for path in run.rglob("block=*"):
-        path.unlink()
-    return run
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ Chains run one after the other on one thread, and seconds are processor time, so
 little harm; a short run comes first, so that none of it is compilation. R-hat (rank-normalised,
 split, the larger of bulk and folded) and bulk ESS by arviz-stats, of f at 64 probe rows. ESS a second is the
 median over the probe rows, of all chains, for a second of all of them, warm-up counted. Real data is taken
-from the folder that RAYTPNN_DATA names; sets that are not there are left out, and said so.
+from the folder that RAYTPNN_DATA names; sets that are not there are left out, and said so. "tempered" is the
+default with four replicas a chain.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from arviz_stats.base import array_stats
 
 import raytpnn
-from raytpnn import Moves
+from raytpnn import Moves, Tempering
 from raytpnn.data import synthetic
 
 PROBES = 64
@@ -76,13 +78,17 @@ TASKS: dict[str, Callable[[Path], Task]] = {
     "madelon": madelon,
     "golub_leukemia": golub_leukemia,
 }
-MOVES = {"paper": Moves.paper(), "default": Moves()}
+KINDS = {
+    "paper": {"moves": Moves.paper()},
+    "default": {},
+    "tempered": {"tempering": Tempering(replicas=4)},
+}
 
 
-def sweeps_that_fit(task: Task, moves: Moves, seconds: float, warmup: int) -> int:
+def sweeps_that_fit(task: Task, kind: dict[str, Any], seconds: float, warmup: int) -> int:
     """Sweeps a chain can do in that time, from a short run past the start, where states are small."""
     begin = time.process_time()
-    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=warmup, draws=200, moves=moves)
+    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=warmup, draws=200, **kind)
     return int(seconds / (time.process_time() - begin) * (warmup + 200))
 
 
@@ -94,11 +100,11 @@ def assess(values: np.ndarray) -> tuple[float, float]:
 
 def measure(name: str, task: Task, label: str, options: argparse.Namespace) -> str:
     """One row of the table."""
-    moves = MOVES[label]
-    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=1, draws=1, moves=moves)
+    kind = KINDS[label]
+    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=1, draws=1, **kind)
     warmup, sweeps = options.warmup, options.sweeps
     if options.seconds is not None:
-        total = sweeps_that_fit(task, moves, options.seconds, min(warmup, 1000))
+        total = sweeps_that_fit(task, kind, options.seconds, min(warmup, 1000))
         warmup = total // 5
         sweeps = total - warmup
     thin = max(1, sweeps // options.draws)
@@ -114,7 +120,7 @@ def measure(name: str, task: Task, label: str, options: argparse.Namespace) -> s
             draws=sweeps // thin,
             thin=thin,
             seed=options.seed,
-            moves=moves,
+            **kind,
         )
     seconds = time.process_time() - begin
     f = post.predict_draws(task.probes).reshape(options.chains, -1, PROBES)
@@ -135,7 +141,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tasks", nargs="*", help=f"some of {', '.join(TASKS)}; all if none is named")
-    parser.add_argument("--moves", nargs="+", default=list(MOVES), choices=list(MOVES))
+    parser.add_argument("--moves", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1000, help="sweeps of warm-up")
     parser.add_argument("--sweeps", type=int, default=1000, help="sweeps after warm-up")
