@@ -134,8 +134,9 @@ def test_a_worker_that_cannot_write_ends_the_run(cluster, tmp_path):
         go_on(run)
 
 
-def test_more_chains_than_workers_keep_in_step(cluster, begun):
+def test_more_chains_than_workers_keep_in_step(cluster, begun, monkeypatch):
     """No chain runs far ahead, so that R-hat over complete rounds is known early."""
+    monkeypatch.setattr("raytpnn.chains.coordinator.MOST_BLOCKS", 1)
     furthest = []
 
     class Watcher(Disturber):

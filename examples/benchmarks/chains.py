@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
@@ -48,6 +49,18 @@ def make_rows(n, p, seed=0):
     y = np.sin(6.0 * X[:, 0]) + 2.0 * X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n)
     encoder, bins = Encoder.fit(X)
     return encoder, TrainingRows(bins, y, np.ones(n), np.zeros(n), np.full(p, 1.0 / p))
+
+
+def boston_rows():
+    """Boston housing if RAYTPNN_DATA has it, else data of its size."""
+    file = Path(os.environ.get("RAYTPNN_DATA", ".")) / "boston_housing.csv"
+    if not file.exists():
+        return "synthetic, n = 404, p = 13", *make_rows(404, 13)
+    data = pd.read_csv(file).astype(float).iloc[:404]
+    encoder, bins = Encoder.fit(data.iloc[:, :-1])
+    n, p = bins.n_rows, bins.n_features
+    rows = TrainingRows(bins, data.iloc[:, -1].to_numpy(), np.ones(n), np.zeros(n), np.full(p, 1.0 / p))
+    return "Boston, n = 404, p = 13", encoder, rows
 
 
 def plan_of(rows, length):
@@ -92,11 +105,10 @@ def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
 def throughput():
     print("| data | sweeps a chain | bare threads, s | Ray, s | throughput | coordinator's CPU |")
     print("|---|---|---|---|---|---|")
-    for name, n, p, length in (
-        ("n = 404, p = 13", 404, 13, Length(4, 4000, 16_000)),
-        ("n = 100,000, p = 13", 100_000, 13, Length(4, 50, 150)),
+    for (name, encoder, rows), length in (
+        (boston_rows(), Length(4, 1000, 4000)),
+        (("synthetic, n = 100,000, p = 13", *make_rows(100_000, 13)), Length(4, 50, 150)),
     ):
-        encoder, rows = make_rows(n, p)
         plan = plan_of(rows, length)
         in_bare_threads(plan_of(rows, Length(2, 5, 5)))
         bare, ray_seconds, shares = [], [], []

@@ -55,6 +55,10 @@ class BlockWorker:
             ) from None
         return replace(report, where=self.where())
 
+    def run_blocks(self, chain: int, blocks: list[int]) -> list[BlockReport]:
+        """Run blocks of a chain, one after the other: a call costs more than a small block."""
+        return [self.run_block(chain, block) for block in blocks]
+
     @ray.method(concurrency_group="watch")
     def progress(self) -> tuple[int, int, int] | None:
         """Chain at work, its sweeps and its terms."""

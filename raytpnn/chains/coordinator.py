@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +17,9 @@ from raytpnn.chains.report import BlockReport
 __all__ = ["Finish", "Goal", "Journal", "run_blocks"]
 
 POLL_SECONDS = 0.1
+# Seconds of work that a worker is given at a time, in as many blocks as that takes.
+BATCH_SECONDS = 0.3
+MOST_BLOCKS = 10
 # Blocks that a chain may be ahead of the slowest when the run may stop at any round.
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
@@ -126,63 +130,72 @@ class _Run:
         self.begin = time.monotonic()
         self.blocks = length.blocks()
         self.rounds = journal.complete_rounds(len(self.blocks))
-        self.running: dict[int, tuple[int, int]] = {}
+        self.running: dict[int, int] = {}
+        self.block_seconds = math.inf
+        self.reported = -math.inf
         self.last_chain: dict[int, int] = {}
         self.looked_at = 0
         self.assessments = 0
         self.finish = Finish()
 
     def hand_out(self) -> None:
-        """Give every idle worker the block that is furthest behind."""
+        """Give every idle worker the chain that is furthest behind."""
         for worker in self.executor.idle():
-            task = self.next_task(worker)
-            if task is None:
+            chain = self.next_chain(worker)
+            if chain is None:
                 return
-            self.executor.submit(worker, *task)
-            self.running[worker] = task
+            self.executor.submit(worker, chain, self.batch(chain))
+            self.running[worker] = chain
 
-    def at_work(self) -> set[tuple[int, int]]:
-        """Blocks that can be expected to end."""
+    def at_work(self) -> set[int]:
+        """Chains whose blocks can be expected to end."""
         lost = self.executor.lost()
-        return {task for worker, task in self.running.items() if worker not in lost}
+        return {chain for worker, chain in self.running.items() if worker not in lost}
 
-    def next_task(self, worker: int) -> tuple[int, int] | None:
-        """Block that should run next, on a worker that knows its chain if there is a choice."""
+    def batch(self, chain: int) -> list[int]:
+        """Blocks that a worker is to run at once: several if they are so small that calls would count."""
+        most = max(1, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
+        blocks = self.journal.to_do[chain][:most]
+        return [block for block in blocks if self.may_begin(block)]
+
+    def next_chain(self, worker: int) -> int | None:
+        """Chain that should go on next, one that the worker knows if there is a choice."""
         taken = self.at_work()
         free = [
             (blocks[0], chain)
             for chain, blocks in enumerate(self.journal.to_do)
-            if blocks and (chain, blocks[0]) not in taken and self.may_begin(blocks[0])
+            if blocks and chain not in taken and self.may_begin(blocks[0])
         ]
         if not free:
             return None
-        behind = min(free)[0]
-        if self.goal.by_rounds and behind > self.rounds + LEAD:
-            return None
         last = self.last_chain.get(worker)
-        block, chain = min(free, key=lambda task: (task[0], task[1] != last, task[1]))
+        _, chain = min(free, key=lambda task: (task[0], task[1] != last, task[1]))
         self.last_chain[worker] = chain
-        return chain, block
+        return chain
 
     def may_begin(self, block: int) -> bool:
-        """Whether everything is known that a block depends on."""
+        """Whether everything is known that a block depends on, and it will hardly run in vain."""
+        if self.goal.by_rounds and block > self.rounds + LEAD:
+            return False
         return self.teacher is None or self.teacher.ready_for(block)
 
     def take(self, seconds: float) -> None:
         """Wait for blocks to end, and take note of them."""
         for outcome in self.executor.wait(seconds):
             self.running.pop(outcome.worker, None)
-            report = outcome.report
-            if report is None:
-                continue
-            # A block that was handed out twice ends twice, the same.
-            if report.block in self.journal.to_do[report.chain]:
-                self.journal.to_do[report.chain].remove(report.block)
-                self.journal.reports[report.chain][report.block] = report
-                self.monitor.add(report.chain, report.block, report.watched)
+            for report in outcome.reports:
+                self.note(report)
         self.rounds = self.journal.complete_rounds(len(self.blocks))
         if self.teacher is not None:
             self.teacher.learn(self.journal, self.rounds)
+
+    def note(self, report: BlockReport) -> None:
+        """Take note of a block; one that was handed out twice ends twice, the same."""
+        self.block_seconds = max(report.seconds, 1e-6)
+        if report.block in self.journal.to_do[report.chain]:
+            self.journal.to_do[report.chain].remove(report.block)
+            self.journal.reports[report.chain][report.block] = report
+            self.monitor.add(report.chain, report.block, report.watched)
 
     def look_at_rounds(self) -> None:
         """Assess the latest complete round if it is time; stop there if the targets are met.
@@ -230,7 +243,11 @@ class _Run:
         self.reporter.assessed(self.finish.convergence)
 
     def report(self) -> None:
-        """Show where the chains are."""
+        """Show where the chains are, now and then."""
+        now = time.monotonic()
+        if now - self.reported < POLL_SECONDS:
+            return
+        self.reported = now
         current = self.executor.progress()
         self.reporter.update(
             [self.status(chain, current.get(chain)) for chain in range(self.length.chains)],

@@ -12,10 +12,10 @@ __all__ = ["Executor", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """End of a block: its report, or None if it was stopped half-way."""
+    """End of what a worker was given: reports on the blocks that it finished, fewer if it was stopped."""
 
     worker: int
-    report: BlockReport | None
+    reports: list[BlockReport]
 
 
 class Executor(Protocol):
@@ -26,11 +26,11 @@ class Executor(Protocol):
     def idle(self) -> list[int]:
         """Workers that are ready and have nothing to do; more may come at any time."""
 
-    def submit(self, worker: int, chain: int, block: int) -> None:
-        """Have a worker run a block."""
+    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
+        """Have a worker run blocks of a chain, one after the other."""
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Blocks that ended within some seconds; returns at the first.
+        """Work that ended within some seconds; returns at the first.
 
         Raises what a worker raised.
         """

@@ -50,7 +50,7 @@ class RayExecutor:
         self.workers: list[Any] = []
         self.greetings: dict[Any, int] = {}
         self.ready: dict[int, dict[str, Any]] = {}
-        self.tasks: dict[Any, tuple[int, int, int, float]] = {}
+        self.tasks: dict[Any, tuple[int, int, float]] = {}
         self.longest = 0.0
         self.known: dict[int, tuple[int, int]] = {}
         self.questions: dict[Any, int] = {}
@@ -110,13 +110,13 @@ class RayExecutor:
             self.warned = True
             self.reporter.say("waiting for the cluster to give a worker: `ray status` tells what it is doing")
 
-    def submit(self, worker: int, chain: int, block: int) -> None:
-        """Have a worker run a block."""
-        reference = self.workers[worker].run_block.remote(chain, block)
-        self.tasks[reference] = worker, chain, block, time.monotonic()
+    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
+        """Have a worker run blocks of a chain."""
+        reference = self.workers[worker].run_blocks.remote(chain, blocks)
+        self.tasks[reference] = worker, chain, time.monotonic()
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Blocks that ended within some seconds."""
+        """Work that ended within some seconds."""
         waiting = [*self.tasks, *self.greetings]
         if not waiting:
             time.sleep(seconds)
@@ -127,13 +127,13 @@ class RayExecutor:
         done, _ = ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=0.0)
         outcomes = []
         for reference in done:
-            worker, chain, _, _ = self.tasks.pop(reference)
-            report = self.result(reference)
+            worker, chain, _ = self.tasks.pop(reference)
+            reports = self.result(reference)
             # A worker that died came back with another process, perhaps on another node.
-            self.ready[worker] = report.where
-            self.longest = max(self.longest, report.seconds)
+            self.ready[worker] = reports[-1].where
+            self.longest = max(self.longest, sum(report.seconds for report in reports))
             self.known.pop(chain, None)
-            outcomes.append(Outcome(worker, report))
+            outcomes.append(Outcome(worker, reports))
         return outcomes
 
     @staticmethod
@@ -173,7 +173,7 @@ class RayExecutor:
         limit = time.monotonic() - max(OVERDUE_FACTOR * self.longest, OVERDUE_SECONDS)
         return {
             worker
-            for worker, _, _, began in self.tasks.values()
+            for worker, _, began in self.tasks.values()
             if self.ready[worker]["node"] not in self.alive or (self.longest and began < limit)
         }
 

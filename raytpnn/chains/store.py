@@ -120,6 +120,7 @@ def parquet_of(draws: Draws) -> bytes:
     from raytpnn.posterior.parquet import draws_to_arrow
 
     sink = pa.BufferOutputStream()
-    # Numbers of a chain hardly repeat: dictionaries would cost time and space.
-    pq.write_table(draws_to_arrow(draws), sink, compression="zstd", use_dictionary=False)
+    # Numbers of a chain hardly repeat, and all are read: dictionaries and statistics would only cost.
+    plain = {"use_dictionary": False, "write_statistics": False}
+    pq.write_table(draws_to_arrow(draws), sink, compression="zstd", **plain)
     return sink.getvalue().to_pybytes()

@@ -9,6 +9,7 @@ import threading
 from raytpnn.chains.executor import Outcome
 from raytpnn.chains.host import ChainHost, Stopped
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 
 __all__ = ["ThreadExecutor", "available_cores"]
@@ -44,7 +45,7 @@ class ThreadExecutor:
     def __init__(self, plan: Plan, store: BlockStore, workers: int | None = None) -> None:
         count = min(workers or available_cores(), plan.length.chains)
         self.hosts = [ChainHost(plan, store) for _ in range(count)]
-        self.tasks: list[queue.SimpleQueue[tuple[int, int] | None]] = [
+        self.tasks: list[queue.SimpleQueue[tuple[int, list[int]] | None]] = [
             queue.SimpleQueue() for _ in self.hosts
         ]
         self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
@@ -58,24 +59,29 @@ class ThreadExecutor:
 
     def _work(self, worker: int) -> None:
         while (task := self.tasks[worker].get()) is not None:
+            chain, blocks = task
+            reports: list[BlockReport] = []
             try:
-                self.results.put(Outcome(worker, self.hosts[worker].run_block(*task)))
+                for block in blocks:
+                    reports.append(self.hosts[worker].run_block(chain, block))
             except Stopped:
-                self.results.put(Outcome(worker, None))
+                pass
             except BaseException as problem:
                 self.results.put(problem)
+                continue
+            self.results.put(Outcome(worker, reports))
 
     def idle(self) -> list[int]:
         """Workers with nothing to do."""
         return [i for i in range(len(self.hosts)) if i not in self.busy]
 
-    def submit(self, worker: int, chain: int, block: int) -> None:
-        """Have a worker run a block."""
+    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
+        """Have a worker run blocks of a chain."""
         self.busy.add(worker)
-        self.tasks[worker].put((chain, block))
+        self.tasks[worker].put((chain, blocks))
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Blocks that ended within some seconds."""
+        """Work that ended within some seconds."""
         outcomes = []
         try:
             result = self.results.get(timeout=seconds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from raytpnn.storage.errors import RunError
@@ -78,7 +78,7 @@ class Checkpoint:
         """Content of the file."""
         import pyarrow as pa
 
-        header = asdict(self) | {"state": len(self.state), "watched": len(self.watched)}
+        header = self.__dict__ | {"state": len(self.state), "watched": len(self.watched)}
         packed = pa.compress(self.state + self.watched, codec=CODEC, asbytes=True)
         body = json.dumps(header).encode() + b"\n" + packed
         return body + hashlib.sha256(body).digest()
