@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,8 @@ from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.storage import load, refuse_to_replace
+from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
 from raytpnn.posterior.tempering import TemperingReport
-from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place
 
 __all__ = ["resume", "sample"]
@@ -149,6 +148,7 @@ def sample(
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     _check_choices(prior, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
+    _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
@@ -166,8 +166,7 @@ def sample(
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
-        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend)
-        plan = replace(plan, adaptive=adaptive, tempering=tempering)
+        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
         config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
         helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -178,7 +177,10 @@ def sample(
                 store = Run.begin(folder, plan, rows, encoder, response.classes, config)
             finish = conduct(plan, store, journal, bins.names, ways)
             config |= _outcome(plan, journal, finish, ways)
-            drawn = _drawn(store, config, finish, length)
+            if isinstance(store, Run):
+                store.end(config, finish.rounds)
+            drawn = _drawn(store, finish)
+            _tell_if_short(drawn, finish, length)
     return Posterior(
         draws=drawn,
         encoder=encoder,
@@ -225,6 +227,7 @@ def resume(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
     opened.lengthen(chains, draws)
+    _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
     rows = opened.rows()
     journal, problems = journal_of(opened)
@@ -238,8 +241,12 @@ def resume(
         finish = conduct(plan, opened, journal, rows.bins.names, ways)
     config = opened.manifest["config"] | _outcome(plan, journal, finish, ways)
     config["sampling_seconds"] += before
-    _drawn(opened, config, finish, plan.length)
-    return load(opened.place.uri)
+    opened.end(config, finish.rounds)
+    if not opened.manifest["n_draws"]:
+        raise _nothing_drawn(finish)
+    posterior = load(opened.place.uri)
+    _tell_if_short(posterior.draws, finish, plan.length)
+    return posterior
 
 
 @contextmanager
@@ -290,6 +297,11 @@ def _check_counts(**counts: tuple[Any, int]) -> None:
         raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
 
 
+def _check_target(goal: Goal, chains: int) -> None:
+    if goal.rhat is not None and chains < 2:
+        raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
+
+
 def _check_choices(prior: Prior, backend: str) -> None:
     if prior.K_max > MOST_TERMS:
         raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
@@ -298,33 +310,36 @@ def _check_choices(prior: Prior, backend: str) -> None:
     block_runner(backend)
 
 
-def _drawn(store: MemoryStore | Run, config: dict[str, Any], finish: Finish, length: Length) -> Draws:
-    """Draws that count; a run on disk is ended. Warns if there are fewer than were asked for."""
+def _drawn(store: MemoryStore | Run, finish: Finish) -> Draws:
+    """Draws that count."""
     if isinstance(store, Run):
-        store.end(config, finish.rounds)
-        try:
-            parts = [load(store.place.uri).draws]
-        except RunError:
-            if store.manifest["n_draws"]:
-                raise
-            parts = []
-    else:
-        parts = [
-            part
-            for (_, block), part in sorted(store.draws.items())
-            if finish.rounds is None or block < finish.rounds
-        ]
+        if store.manifest["n_draws"]:
+            return read_draws(store.place, store.manifest["files"], "; `raytpnn resume` makes it again")
+        raise _nothing_drawn(finish)
+    parts = [
+        part
+        for (_, block), part in sorted(store.draws.items())
+        if finish.rounds is None or block < finish.rounds
+    ]
     if not parts:
-        if finish.stopped == "interrupt":
-            raise KeyboardInterrupt("interrupted before the first draw: there is no posterior yet")
-        raise ValueError("the time limit ended the run before its first draw; give it more time")
-    pooled = Draws.concatenate(parts)
+        raise _nothing_drawn(finish)
+    return Draws.concatenate(parts)
+
+
+def _nothing_drawn(finish: Finish) -> BaseException:
+    """Error of a run that ended in warm-up."""
+    if finish.stopped == "interrupt":
+        return KeyboardInterrupt("interrupted before the first draw: there is no posterior yet")
+    return ValueError("the time limit ended the run before its first draw; give it more time")
+
+
+def _tell_if_short(drawn: Draws, finish: Finish, length: Length) -> None:
+    """Warn if there are fewer draws than were asked for."""
     if finish.stopped in ("interrupt", "time limit"):
-        counts = [int(np.sum(pooled.chain == chain)) for chain in range(length.chains)]
+        counts = [int(np.sum(drawn.chain == chain)) for chain in range(length.chains)]
         warnings.warn(
             f"stopped by {finish.stopped}: kept {counts} draws of {length.draws} for each chain", stacklevel=3
         )
-    return pooled
 
 
 def _options(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any]:

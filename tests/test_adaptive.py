@@ -11,6 +11,7 @@ import raytpnn
 from raytpnn import Prior
 from raytpnn.chains.adaptive import UNIFORM_SHARE, changes, learned_weights, round_of_weights
 from raytpnn.chains.plan import Length
+from raytpnn.engine.setup import with_feature_weights
 
 
 def wide_data(n=120, p=60):
@@ -75,29 +76,38 @@ def test_proposals_favour_the_features_that_matter(tmp_path):
     assert weights[[3, 7]].min() > 3.0 / 60
 
 
-def test_weights_do_not_change_the_posterior():
-    """A target small enough to converge: both samplers agree on K, inclusion and f, to 5 standard errors.
-
-    With some 20 comparisons a false alarm is rarer than 1 in 100,000.
-    """
+def standardised_differences():
+    """Of K, inclusion, f and the noise variance, between uniform and learned weights, in standard errors."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(40, 3))
     y = 0.8 * X[:, 0] + rng.normal(size=40)
     size = {"chains": 4, "warmup": 600, "draws": 6000, "prior": Prior(K_max=3, max_order=2)}
-    summaries = []
+    means, variances = [], []
     for weights in (None, "adaptive"):
         post = raytpnn.sample(X, y, executor="threads", seed=9, feature_weights=weights, **size)
         draws = post.draws
         held = np.zeros((draws.n_draws, 3))
         held[draws.draw_of_term[draws.term_of_variable], draws.feature] = 1.0
-        f = post.predict_draws(X[:8])
-        summaries.append(np.column_stack([draws.K, held, f, draws.nuisance]))
-    means = [summary.mean(axis=0) for summary in summaries]
-    variances = []
-    for summary in summaries:
+        summary = np.column_stack([draws.K, held, post.predict_draws(X[:8]), draws.nuisance])
         chains = summary.reshape(4, -1, summary.shape[1])
-        ess = np.array([array_stats.ess(chains[:, :, i], method="mean") for i in range(summary.shape[1])])
-        variances.append(summary.var(axis=0) / ess)
-    difference = np.abs(means[0] - means[1])
-    error = np.sqrt(variances[0] + variances[1])
-    assert np.all(difference < 5.0 * error)
+        ess = [array_stats.ess(chains[:, :, i], method="mean") for i in range(summary.shape[1])]
+        means.append(summary.mean(axis=0))
+        variances.append(summary.var(axis=0) / np.array(ess))
+    return np.abs(means[0] - means[1]) / np.sqrt(variances[0] + variances[1])
+
+
+def test_weights_do_not_change_the_posterior():
+    """On a target small enough to converge. One of 13 exceeds 5 once in 100,000 choices of seeds."""
+    assert standardised_differences().max() < 5.0
+
+
+def test_weights_that_ratios_do_not_know_of_are_seen(monkeypatch):
+    """A twin: variables are drawn by the learned weights, and judged by the old ones."""
+
+    def half(problem, weights):
+        made = with_feature_weights(problem, weights)
+        made.record["feature_weight"] = problem.record["feature_weight"]
+        return made
+
+    monkeypatch.setattr("raytpnn.chains.host.with_feature_weights", half)
+    assert standardised_differences().max() > 5.0

@@ -152,6 +152,7 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"executor": "threads", "address": "10.0.0.1:6379"}, r"address='10.0.0.1:6379'.*threads"),
         ({"minibatch": 100}, r"minibatch=100"),
         ({"target_rhat": 1.0}, r"target_rhat must be above 1, got 1.0"),
+        ({"target_rhat": 1.1, "chains": 1}, r"target_rhat=1.1 compares chains: at least 2.*got 1"),
         ({"target_ess": -5}, r"target_ess must be a positive number, got -5"),
         ({"resources": 2}, r"resources must be a raytpnn.Resources"),
         ({"chains": 0}, r"chains must be a whole number, 1 or more, got 0"),

@@ -21,8 +21,6 @@ class Outcome:
 class Executor(Protocol):
     """Workers that run blocks. Any worker can run any block of any chain."""
 
-    name: str
-
     def idle(self) -> list[int]:
         """Workers that are ready and have nothing to do; more may come at any time."""
 

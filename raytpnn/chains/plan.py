@@ -144,7 +144,15 @@ class Plan:
 
 
 def make_plan(
-    rows: TrainingRows, family: Family, prior: Prior, moves: Moves, seed: int, length: Length, backend: str
+    rows: TrainingRows,
+    family: Family,
+    prior: Prior,
+    moves: Moves,
+    seed: int,
+    length: Length,
+    backend: str,
+    adaptive: bool = False,
+    tempering: Tempering | None = None,
 ) -> Plan:
     """Standardise the response, and resolve prior and moves into numbers."""
     assert rows.proposal is not None
@@ -153,4 +161,5 @@ def make_plan(
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
     settings = build_settings(problem, family, prior, moves, noise)
     constant = float(family.log_constant(problem.y, problem.w))
-    return Plan(problem, settings, scaling, family, prior, moves, noise, constant, seed, length, backend)
+    made_from = family, prior, moves, noise, constant
+    return Plan(problem, settings, scaling, *made_from, seed, length, backend, adaptive, tempering)

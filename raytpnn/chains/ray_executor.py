@@ -39,8 +39,6 @@ class RayExecutor:
         Of raytpnn here, which must be that of the workers.
     """
 
-    name = "ray"
-
     def __init__(self, uri: str, chains: int, resources: Resources, reporter: Reporter, version: str) -> None:
         self.uri = uri
         self.chains = chains

@@ -40,8 +40,6 @@ class ThreadExecutor:
         As many as there are cores, or chains if these are fewer.
     """
 
-    name = "threads"
-
     def __init__(self, plan: Plan, store: BlockStore, workers: int | None = None) -> None:
         count = min(workers or available_cores(), plan.length.chains)
         self.hosts = [ChainHost(plan, store) for _ in range(count)]

@@ -41,7 +41,7 @@ def predict(
     For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
     that DATA may be larger than memory.
     """
-    from raytpnn.cli.prediction_files import WRITABLE, write_tables
+    from raytpnn.posterior.table_files import WRITABLE, write_tables
 
     if out.suffix.lower() not in WRITABLE:
         endings = ", ".join(WRITABLE)

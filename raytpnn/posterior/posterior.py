@@ -31,21 +31,7 @@ class Posterior(Fitted):
     table or path with the training columns; only the columns that some draw uses are read. An `offset` is
     added to f (nothing is added when there is none, also if the model was fitted with one).
 
-    Parameters
-    ----------
-    draws : Draws
-    encoder : Encoder
-    bins : Bins
-        Training rows, encoded.
-    family : Family
-    y : (n,) float64
-        Training response; 0 and 1 for two classes.
-    weight, offset : (n,) float64, optional
-        Training sample weights (1 if not given) and offset (0 if not given).
-    classes : pair, optional
-        Labels that y = 0 and y = 1 stand for, when the user gave labels.
-    config : dict, optional
-        How the run was made, for the record; JSON types.
+    Parameters are those of `Fitted`.
     """
 
     # Prediction

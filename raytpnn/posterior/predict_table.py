@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from raytpnn.data.tables import quoted
 from raytpnn.posterior.components import check_level
+from raytpnn.posterior.table_files import write_tables
 from raytpnn.posterior.table_pieces import Columns, Piece, batches, parquet_files, pieces
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def predict_table(
     if runs_on_ray(executor, len(cut)):
         from raytpnn.posterior.predict_ray import predict_pieces
 
-        return write(predict_pieces(posterior, cut, wanted), end)
-    return write((table for piece in cut for table in predict_piece(posterior, piece, wanted)), end)
+        return write_tables(predict_pieces(posterior, cut, wanted), end)
+    return write_tables((table for piece in cut for table in predict_piece(posterior, piece, wanted)), end)
 
 
 def check_wanted(
@@ -141,29 +141,6 @@ def runs_on_ray(executor: str, n_pieces: int) -> bool:
     if executor == "ray" and not connected():
         raise ValueError("executor='ray' needs a connection to Ray: call ray.init() first")
     return connected()
-
-
-def write(tables: Iterator[pa.Table], end: Path) -> int:
-    """Write tables one after the other, and give their number of rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    partial = end.with_name(f".{end.name}.{uuid.uuid4().hex}.partial")
-    end.parent.mkdir(parents=True, exist_ok=True)
-    writer, n = None, 0
-    try:
-        for table in tables:
-            writer = writer or pq.ParquetWriter(partial, table.schema, compression="zstd")
-            writer.write_table(pa.Table.from_arrays(table.columns, schema=writer.schema))
-            n += table.num_rows
-        if writer is not None:
-            writer.close()
-            os.replace(partial, end)
-    finally:
-        if writer is not None:
-            writer.close()
-        partial.unlink(missing_ok=True)
-    return n
 
 
 def predict_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> Iterator[pa.Table]:

@@ -6,10 +6,9 @@ import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 __all__ = ["WRITABLE", "write_tables"]
 
@@ -24,8 +23,11 @@ def write_tables(tables: Iterator[pa.Table], out: Path) -> int:
     writer, rows = None, 0
     try:
         for table in tables:
-            writer = writer or open_writer(beside, table.schema, out.suffix.lower())
-            writer.write_table(table)
+            if writer is None:
+                schema = table.schema
+                writer = open_writer(beside, schema, out.suffix.lower())
+            # Later tables may differ in what is said about their columns, not in these.
+            writer.write_table(pa.Table.from_arrays(table.columns, schema=schema))
             rows += table.num_rows
         if writer is not None:
             writer.close()
