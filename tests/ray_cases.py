@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 from raytpnn.chains.conduct import empty_journal
 from raytpnn.chains.coordinator import Goal, run_blocks
@@ -32,7 +31,7 @@ class Disturber(Reporter):
     sweeps : int
         Of all chains together, before it happens.
     act : callable
-        Takes the executor.
+        Takes the executor. If it returns None, nothing happened yet, and it is called again.
     """
 
     def __init__(self, sweeps, act):
@@ -41,11 +40,9 @@ class Disturber(Reporter):
         self.act = act
         self.executor = None
         self.result = None
-        self.happened = False
 
     def update(self, chains, where):
-        if not self.happened and sum(status.sweeps for status in chains) >= self.after:
-            self.happened = True
+        if self.result is None and sum(status.sweeps for status in chains) >= self.after:
             self.result = self.act(self.executor)
 
 
@@ -72,14 +69,13 @@ def go_on(place, disturber=None, resources=None):
 
 
 def kill_worker(executor):
-    """SIGKILL a worker that is in the middle of a block; returns its process."""
-    # Between two blocks a worker dies unnoticed: ask until one says that it is at work.
+    """SIGKILL a worker that is in the middle of a block; returns its process, None if none is."""
+    # Between two blocks a worker dies unnoticed: one must say that it is at work.
     import ray
 
-    while True:
-        for worker in {worker for worker, *_ in executor.tasks.values()}:
-            if ray.get(executor.workers[worker].progress.remote()) is not None:
-                pid = executor.ready[worker]["pid"]
-                os.kill(pid, signal.SIGKILL)
-                return pid
-        time.sleep(0.01)
+    for worker in {worker for worker, *_ in executor.tasks.values()}:
+        if ray.get(executor.workers[worker].progress.remote()) is not None:
+            pid = executor.ready[worker]["pid"]
+            os.kill(pid, signal.SIGKILL)
+            return pid
+    return None

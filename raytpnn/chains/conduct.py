@@ -14,9 +14,11 @@ from raytpnn.chains.monitor import Monitor
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.progress import Reporter
 from raytpnn.chains.ray_session import RaySession
+from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
+from raytpnn.chains.spread import run_part
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.threads import ThreadExecutor
 
@@ -113,7 +115,15 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
         # Else every worker would compile for itself.
         compile_all()
         if plan.tempering is not None:
-            plan.new_chain().run(0, 1, 1, 1)
+            ensemble = plan.new_chain()
+            ensemble.run(0, 1, 1, 1)
+            if plan.spread and isinstance(ensemble, ReplicaSet):
+                run_part(ensemble, 0, 0, 1, 1, 1)
     from raytpnn.chains.ray_executor import RayExecutor
+    from raytpnn.chains.ray_spread import SpreadExecutor
 
-    return RayExecutor(store.place.uri, plan.length.chains, ways.resources, ways.reporter, version("raytpnn"))
+    uri, chains = store.place.uri, plan.length.chains
+    asked = ways.resources, ways.reporter, version("raytpnn")
+    if plan.tempering is not None and plan.spread:
+        return SpreadExecutor(uri, chains, plan.tempering.replicas, *asked)
+    return RayExecutor(uri, chains, *asked)

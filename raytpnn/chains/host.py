@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from raytpnn.chains.collect import draws_of_block
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
+from raytpnn.chains.spread import Drawn, Part, is_cold, join_parts, joined, run_part
 from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import watch_block
+from raytpnn.engine.chain import Block, Chain
 from raytpnn.engine.setup import with_feature_weights
 
 __all__ = ["ChainHost", "Stopped"]
@@ -31,12 +34,14 @@ class ChainHost:
     store : BlockStore
     threads : int
         Replicas of an ensemble that sweep at a time.
+    in_parts : bool
+        Blocks of ensembles are run in parts, see `run_part` and `join_block`.
     """
 
-    def __init__(self, plan: Plan, store: BlockStore, threads: int = 1) -> None:
+    def __init__(self, plan: Plan, store: BlockStore, threads: int = 1, in_parts: bool = False) -> None:
         self.plan = plan
         self.store = store
-        self.chain = plan.new_chain(threads)
+        self.chain = plan.new_chain(threads, in_parts)
         self.blocks = plan.length.blocks()
         # States that this worker has seen last: they need not be read back.
         self.latest: dict[int, tuple[int, bytes]] = {}
@@ -47,9 +52,7 @@ class ChainHost:
         """Run a block and store it. Run twice, it gives the same block."""
         begin = time.monotonic()
         plan, (first, sweeps) = self.plan, self.blocks[block]
-        if plan.adaptive:
-            self.take_weights(round_of_weights(plan.length, block))
-        self.chain.restore(self.state_before(chain, block))
+        self.prepare(chain, block)
         self.running = chain
         try:
             result = self.chain.run(first, sweeps, plan.length.warmup, plan.length.thin)
@@ -57,24 +60,64 @@ class ChainHost:
             self.running = None
         if result.sweeps < sweeps:
             raise Stopped(f"block {block} of chain {chain} was stopped")
-        state = self.chain.checkpoint()
-        draws = watched = None
-        if result.draws:
-            draws = draws_of_block(plan, chain, plan.length.draws_before(first), result)
-            watched = watch_block(plan, result, draws)
+        return self.keep(chain, block, self.drawn(chain, block, result), time.monotonic() - begin)
+
+    def run_part(self, chain: int, block: int, replica: int) -> Part:
+        """Run one replica's part of a block of an ensemble that swaps at ends of blocks; keeps nothing."""
+        plan, (first, sweeps) = self.plan, self.blocks[block]
+        ensemble = self.prepare(chain, block)
+        assert isinstance(ensemble, ReplicaSet)
+        cold = is_cold(ensemble, replica)
+        # Others than the cold one have nothing to show.
+        self.running = chain if cold else None
+        try:
+            part, result = run_part(ensemble, replica, first, sweeps, plan.length.warmup, plan.length.thin)
+        finally:
+            self.running = None
+        if result.sweeps < sweeps:
+            raise Stopped(f"block {block} of replica {replica} of chain {chain} was stopped")
+        return replace(part, drawn=self.drawn(chain, block, result)) if cold else part
+
+    def join_block(self, chain: int, block: int, parts: list[Part], seconds: float) -> BlockReport:
+        """Make a block of its parts, swap, and store it; `seconds` is how long the parts took."""
+        first, sweeps = self.blocks[block]
+        ensemble = self.prepare(chain, block)
+        assert isinstance(ensemble, ReplicaSet)
+        levels = join_parts(ensemble, parts, first, sweeps, self.plan.length.warmup)
+        return self.keep(chain, block, joined(parts, levels + self.plan.level_constant()), seconds)
+
+    def prepare(self, chain: int, block: int) -> Chain | ReplicaSet:
+        """Go back to where a block starts."""
+        if self.plan.adaptive:
+            self.take_weights(round_of_weights(self.plan.length, block))
+        self.chain.restore(self.state_before(chain, block))
+        return self.chain
+
+    def drawn(self, chain: int, block: int, result: Block) -> Drawn | None:
+        """Draws that a block kept, None if it kept none."""
+        if not result.draws:
+            return None
+        first, _ = self.blocks[block]
+        draws = draws_of_block(self.plan, chain, self.plan.length.draws_before(first), result)
+        return Drawn(draws, watch_block(self.plan, result, draws))
+
+    def keep(self, chain: int, block: int, drawn: Drawn | None, seconds: float) -> BlockReport:
+        """Store a block that has just ended."""
+        plan, (first, sweeps) = self.plan, self.blocks[block]
         report = BlockReport(
             chain=chain,
             block=block,
             sweeps=first + sweeps,
             terms=self.chain.progress[1],
-            loglik=float("nan") if draws is None else float(draws.loglik[-1]),
+            loglik=float("nan") if drawn is None else float(drawn.draws.loglik[-1]),
             acceptance=self.chain.acceptance(),
-            watched=watched,
+            watched=None if drawn is None else drawn.watched,
             usage=self.usage() if plan.adaptive and first + sweeps <= plan.length.warmup else {},
             ladder=self.chain.status().as_dict() if isinstance(self.chain, ReplicaSet) else {},
-            seconds=time.monotonic() - begin,
+            seconds=seconds,
         )
-        self.store.put(report, (first, sweeps), draws, state)
+        state = self.chain.checkpoint()
+        self.store.put(report, (first, sweeps), None if drawn is None else drawn.draws, state)
         self.latest[chain] = block, state
         return report
 

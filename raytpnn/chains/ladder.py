@@ -35,9 +35,10 @@ def first_temperatures(levels: int, t_min: float, n_rows: int) -> np.ndarray:
     return np.concatenate([hot_end, exp(rest[:-1]), [1.0]]) if levels > 2 else np.array([t_min, 1.0])
 
 
-def adaptation_sweeps(warmup: int) -> list[int]:
-    """Numbers of sweeps after which the ladder is adapted, ascending."""
-    return sorted({int(share * warmup) for share in ROUNDS} - {0})
+def adaptation_sweeps(warmup: int, swap_every: int = 1) -> list[int]:
+    """Numbers of sweeps after which the ladder is adapted, ascending: always after swaps."""
+    after_swaps = {-(-int(share * warmup) // swap_every) * swap_every for share in ROUNDS}
+    return sorted(sweeps for sweeps in after_swaps if 0 < sweeps < warmup)
 
 
 def pair_barriers(rejection: np.ndarray) -> np.ndarray:

@@ -107,8 +107,16 @@ class Plan:
         n = len(self.problem.y)
         return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
 
-    def new_chain(self, threads: int = 1) -> Chain | ReplicaSet:
-        """Room for one chain to run in, without terms; replicas of an ensemble may have several threads."""
+    @property
+    def spread(self) -> bool:
+        """Whether replicas of one ensemble may run on different workers."""
+        return self.tempering is not None and self.tempering.spread
+
+    def new_chain(self, threads: int = 1, in_parts: bool = False) -> Chain | ReplicaSet:
+        """Room for one chain to run in, without terms.
+
+        Replicas of an ensemble may have several threads, or run one at a time in parts of blocks.
+        """
         if self.tempering is not None:
             return ReplicaSet(
                 self.problem,
@@ -118,6 +126,8 @@ class Plan:
                 ensemble_runner(self.backend),
                 threads,
                 self.watched,
+                self.tempering.sweeps_between_swaps(self.length.block_sweeps),
+                in_parts,
             )
         return Chain(self.problem, self.settings, self._state(0), block_runner(self.backend), self.watched)
 

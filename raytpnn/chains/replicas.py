@@ -99,6 +99,10 @@ class ReplicaSet:
         Replicas that sweep at a time.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw.
+    swap_every : int, optional
+        Sweeps between swaps; those of `tempering` if not given.
+    in_parts : bool
+        Replicas run one at a time, see `raytpnn.chains.spread`: they share their scratch space.
     """
 
     def __init__(
@@ -110,12 +114,14 @@ class ReplicaSet:
         runner: EnsembleRunner,
         threads: int = 1,
         watched: np.ndarray | None = None,
+        swap_every: int | None = None,
+        in_parts: bool = False,
     ) -> None:
         self.watched = np.array([] if watched is None else watched, np.int64)
         self.problem = problem
         self.settings = settings
         self.tempering = tempering
-        self._runner = runner
+        self.runner = runner
         self._threads = min(threads, tempering.replicas)
         levels = tempering.replicas
         self.states = np.zeros(levels, STATE).view(np.recarray)
@@ -123,9 +129,12 @@ class ReplicaSet:
         self._arrays = []
         addresses = unit_addresses(ensemble=True)
         for r in range(levels):
-            self.works[r], arrays = new_work(problem, settings)
-            self.works[r].units[: len(addresses)] = addresses
-            self._arrays.append(arrays)
+            if r == 0 or not in_parts:
+                work, arrays = new_work(problem, settings)
+                work.units[: len(addresses)] = addresses
+                self._arrays.append(arrays)
+            self.works[r] = work
+        self.swap_every = swap_every or tempering.swap_every
         self._start_from(state)
 
     def _start_from(self, state: np.record) -> None:
@@ -151,7 +160,7 @@ class ReplicaSet:
         ladder = new_record_of(LADDER)
         levels = self.tempering.replicas
         ladder.levels = levels
-        ladder.swap_every = self.tempering.swap_every
+        ladder.swap_every = self.swap_every
         ladder.replica_at[:levels] = np.arange(levels)
         # With a move switched off, what it would change is held, and the prior is not all there is.
         settings = self.settings
@@ -174,18 +183,22 @@ class ReplicaSet:
         record = new_record(self.settings, max(kept, 1), self.watched)
         self.works[0].control[SWEEPS_DONE] = first
         trace = np.zeros((max(kept, 1), levels))
-        self._runner.begin(self.problem.record, self.settings, self.states, self.works)
-        stops = [*(adaptation_sweeps(warmup) if self.tempering.adapt else []), warmup]
+        self.runner.begin(self.problem.record, self.settings, self.states, self.works)
         row, at, last = 0, first, first + sweeps
         while at < last:
-            until = min([stop for stop in stops if stop > at] + [last])
+            until = min([stop for stop in self.ladder_changes(warmup) if stop > at] + [last])
             done, row = self._advance(record, trace, row, at, until - at, warmup, thin)
             if done < until - at:
-                return self._block(record, trace, at + done - first, row)
+                return self.block(record, trace, at + done - first, row)
             at = until
-            if at in stops:
-                self._change_ladder(at < warmup)
-        return self._block(record, trace, sweeps, row)
+            if at in self.ladder_changes(warmup):
+                self.change_ladder(at < warmup)
+        return self.block(record, trace, sweeps, row)
+
+    def ladder_changes(self, warmup: int) -> list[int]:
+        """Numbers of sweeps after which the ladder is adapted or, at the end of warm-up, counted anew."""
+        adapted = adaptation_sweeps(warmup, self.swap_every) if self.tempering.adapt else []
+        return [*adapted, warmup]
 
     def _advance(
         self, record: Any, trace: np.ndarray, row: int, first: int, sweeps: int, warmup: int, thin: int
@@ -193,7 +206,7 @@ class ReplicaSet:
         """Sweeps on one ladder; returns how many were done and the first free row of the record."""
         problem, settings, ladder = self.problem.record, self.settings, self.ladder
         if self._threads == 1:
-            done, row = self._runner.run(
+            done, row = self.runner.run(
                 problem,
                 settings,
                 self.states,
@@ -210,7 +223,7 @@ class ReplicaSet:
             return int(done), int(row)
 
         def sweep_one(replica: int, index: int) -> bool:
-            return self._runner.sweep(
+            return self.runner.sweep(
                 problem,
                 settings,
                 self.states,
@@ -228,26 +241,28 @@ class ReplicaSet:
                 if not all(list(swept)):
                     return i - first, row
                 keep = i >= warmup and (i - warmup + 1) % thin == 0
-                self._runner.end(
+                self.runner.end(
                     problem, settings, self.states, self.works, ladder, record, trace, row, i, keep
                 )
                 row += keep
         return sweeps, row
 
-    def _change_ladder(self, adapt: bool) -> None:
+    def change_ladder(self, adapt: bool) -> None:
         """Count anew, after adapting the temperatures to what was counted if they may still change."""
         temperature = self.status().temperature
         if adapt:
             rejection = self.status().rejection
-            # A pair that was not tried in this round says nothing: the ladder stays.
-            if not np.isnan(rejection).any():
-                # The first round saw replicas on their way from the start: it says little on how far they go.
-                fixed_end = self.tempering.t_min is not None or self.ladder.rounds == 0
-                temperature = adapted_temperatures(temperature, rejection, len(self.problem.y), fixed_end)
-                self.ladder.rounds += 1
+            # A pair that was not tried yet says nothing: the ladder stays, and the count goes on.
+            if np.isnan(rejection).any():
+                return
+            # The first round saw replicas on their way from the start: it says little on how far they go.
+            fixed_end = self.tempering.t_min is not None or self.ladder.rounds == 0
+            temperature = adapted_temperatures(temperature, rejection, len(self.problem.y), fixed_end)
+            self.ladder.rounds += 1
         self._hand_out_temperatures(temperature)
 
-    def _block(self, record: Any, trace: np.ndarray, sweeps: int, draws: int) -> ReplicaBlock:
+    def block(self, record: Any, trace: np.ndarray, sweeps: int, draws: int) -> ReplicaBlock:
+        """Give what a block has drawn."""
         temperature = self.ladder.temperature[: self.tempering.replicas].copy()
         return ReplicaBlock(record, sweeps, draws, trace[:draws], temperature)
 

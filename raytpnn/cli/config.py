@@ -89,11 +89,14 @@ def settings(kind: type, table: dict[str, Any], name: str) -> Any:
     return kind(**table)
 
 
-def tempering_of(table: dict[str, Any], replicas: int | None) -> Any:
-    """Tempering that a table and a flag ask for; None if they ask for one replica, or for nothing."""
+def tempering_of(table: dict[str, Any], replicas: int | None, spread: bool | None = None) -> Any:
+    """Tempering that a table and flags ask for; None if they ask for one replica, or for nothing."""
     from raytpnn.chains.tempering import Tempering
 
-    told = table if replicas is None else table | {"replicas": replicas}
-    if not told or told.get("replicas") == 1:
+    flags = {"replicas": replicas, "spread": spread}
+    told = table | {name: value for name, value in flags.items() if value is not None}
+    if told.get("replicas") == 1 or not told:
+        if spread:
+            raise ValueError("--spread is about the replicas of a chain: give --replicas of 2 or more, too")
         return None
     return settings(Tempering, told, "tempering")

@@ -36,6 +36,7 @@ def fit(
     thin: flags.Thin = None,
     seed: flags.Seed = None,
     replicas: flags.Replicas = None,
+    spread: flags.Spread = None,
     target_rhat: flags.TargetRhat = None,
     target_ess: flags.TargetEss = None,
     time_limit: flags.TimeLimit = None,
@@ -136,7 +137,7 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
         "offset": source.offset,
         "prior": prior,
         "moves": moves,
-        "tempering": tempering_of(options.tempering, options.replicas),
+        "tempering": tempering_of(options.tempering, options.replicas, options.spread),
         "progress": reporter,
         "resources": resources,
     }

@@ -51,6 +51,15 @@ Replicas = Annotated[
     ),
 ]
 
+Spread = Annotated[
+    bool | None,
+    typer.Option(
+        "--spread",
+        help="Replicas of one chain on different workers, swapped at ends of blocks: for many replicas.",
+        rich_help_panel=LENGTH,
+    ),
+]
+
 TargetRhat = Annotated[
     float | None,
     flag("Stop when R-hat of everything watched is at most this; exit code 3 if it never is.", STOPPING),

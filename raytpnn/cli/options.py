@@ -31,6 +31,7 @@ class FitOptions:
     thin: int = 1
     seed: int = 0
     replicas: int | None = None
+    spread: bool | None = None
     target_rhat: float | None = None
     target_ess: float | None = None
     time_limit: float | None = None

@@ -8,7 +8,7 @@ from raytpnn.engine.swap import full_log_likelihood, swap_neighbours
 from raytpnn.engine.sweep import begin_block, keep_draw, sweep
 from raytpnn.numerics.jit import compiled, internal
 
-__all__ = ["begin_replicas", "end_sweep", "run_ensemble", "sweep_replicas"]
+__all__ = ["begin_replicas", "end_sweep", "run_ensemble", "run_replica", "sweep_replicas"]
 
 
 @internal
@@ -51,6 +51,36 @@ def end_sweep(problem, settings, states, works, ladder, record, trace, row, inde
     works[0].control[TERMS] = states[cold].K
     if (index + 1) % ladder.swap_every == 0:
         swap_neighbours(settings, states, ladder, (index + 1) // ladder.swap_every % 2)
+
+
+@compiled
+def run_replica(problem, settings, states, works, ladder, record, trace, r, first, sweeps, warmup, thin):
+    """Sweeps first ... first + sweeps - 1 of one replica, without swaps.
+
+    The trace takes its log-likelihood at every kept sweep, in the column of its level; the record its draws
+    if it is the cold one.
+
+    Returns
+    -------
+    (int, int)
+        Sweeps done and draws kept.
+    """
+    level = 0
+    while ladder.replica_at[level] != r:
+        level += 1
+    begin_block(problem, settings, states[r], works[r])
+    row = 0
+    for i in range(first, first + sweeps):
+        if not sweep_replicas(problem, settings, states, works, ladder, r, r + 1, i, i < warmup):
+            return i - first, row
+        if i >= warmup and (i - warmup + 1) % thin == 0:
+            trace[row, level] = full_log_likelihood(settings, states[r])
+            if level == ladder.levels - 1:
+                keep_draw(problem, states[r], works[r], record, row)
+            row += 1
+        works[0].control[SWEEPS_DONE] = i + 1
+        works[0].control[TERMS] = states[r].K
+    return sweeps, row
 
 
 @compiled

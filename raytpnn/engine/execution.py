@@ -39,6 +39,7 @@ class EnsembleRunner(NamedTuple):
     sweep: Any
     end: Any
     run: Any
+    replica: Any = None
 
 
 @cache
@@ -48,7 +49,11 @@ def ensemble_runner(backend: str) -> EnsembleRunner:
     from raytpnn.engine import ensemble
 
     runner = EnsembleRunner(
-        ensemble.begin_replicas, ensemble.sweep_replicas, ensemble.end_sweep, ensemble.run_ensemble
+        ensemble.begin_replicas,
+        ensemble.sweep_replicas,
+        ensemble.end_sweep,
+        ensemble.run_ensemble,
+        ensemble.run_replica,
     )
     if backend == "reference":
         from raytpnn.engine.reference import reference_of

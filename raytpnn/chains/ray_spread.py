@@ -1,0 +1,142 @@
+"""Ensembles spread over workers on Ray: a replica here, another there, joined when a block ends."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from raytpnn.chains.executor import Outcome
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_crew import RayCrew
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.spread import Part
+
+__all__ = ["SpreadExecutor"]
+
+JOIN = -1
+
+
+class Errand(NamedTuple):
+    """One replica's part of a block, or the joining of all."""
+
+    chain: int
+    block: int
+    replica: int
+
+
+@dataclass
+class Ensemble:
+    """Blocks of one ensemble that are under way.
+
+    Attributes
+    ----------
+    blocks : list of int
+        That are still to run, the one under way first.
+    parts : dict of int to Part
+        Of the block under way, by replica.
+    began : float
+        When the block was begun.
+    reports : list of BlockReport
+    """
+
+    blocks: list[int]
+    parts: dict[int, Part] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    reports: list[BlockReport] = field(default_factory=list)
+
+
+class SpreadExecutor(RayCrew):
+    """Runs blocks of ensembles, each on all workers that are free.
+
+    To the coordinator every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
+    given to another here.
+
+    Parameters
+    ----------
+    uri, resources, reporter, version
+        See `RayCrew`.
+    chains, replicas : int
+    """
+
+    def __init__(
+        self, uri: str, chains: int, replicas: int, resources: Resources, reporter: Reporter, version: str
+    ) -> None:
+        super().__init__(uri, chains * replicas, resources, reporter, version)
+        self.chains = chains
+        self.replicas = replicas
+        self.ensembles: dict[int, Ensemble] = {}
+        self.slots: dict[int, int] = {}
+
+    def idle(self) -> list[int]:
+        """Places for ensembles, as many as there are chains."""
+        self.free()
+        return [slot for slot in range(self.chains) if slot not in self.slots] if self.ready else []
+
+    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
+        """Have blocks of an ensemble run."""
+        self.slots[worker] = chain
+        self.ensembles[chain] = Ensemble(list(blocks))
+        self.hand_out()
+
+    def open_errands(self) -> list[Errand]:
+        """What can be done now, by block: parts that nobody has, and blocks to be joined."""
+        missing = self.missing()
+        in_hand = {task.errand for task in self.tasks.values() if task.worker not in missing}
+        errands = []
+        for chain, ensemble in self.ensembles.items():
+            block = ensemble.blocks[0]
+            # The last replicas are the coldest at first, whose sweeps take longest.
+            needed = [r for r in reversed(range(self.replicas)) if r not in ensemble.parts]
+            errands += [Errand(chain, block, replica) for replica in needed or [JOIN]]
+        return sorted((e for e in errands if e not in in_hand), key=lambda errand: errand.block)
+
+    def hand_out(self) -> None:
+        """Give errands to workers that are free."""
+        for worker, errand in zip(self.free(), self.open_errands(), strict=False):
+            chain, block, replica = errand
+            if replica != JOIN:
+                self.send(worker, errand, "run_part", chain, block, replica)
+                continue
+            ensemble = self.ensembles[chain]
+            parts = [ensemble.parts[r] for r in range(self.replicas)]
+            seconds = time.monotonic() - ensemble.began
+            self.send(worker, errand, "join_block", chain, block, parts, seconds)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Ensembles that are through with their blocks."""
+        for task, (result, where) in self.finished(seconds):
+            # A worker that died came back with another process, perhaps on another node.
+            self.ready[task.worker] = where
+            self.take(task.errand, result)
+        through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
+        outcomes = []
+        for slot in through:
+            chain = self.slots.pop(slot)
+            outcomes.append(Outcome(slot, self.ensembles.pop(chain).reports))
+            self.known.pop(chain, None)
+        self.hand_out()
+        return outcomes
+
+    def take(self, errand: Errand, result: Any) -> None:
+        """Take note of an errand; one that two workers had comes twice, the same."""
+        ensemble = self.ensembles.get(errand.chain)
+        if ensemble is None or not ensemble.blocks or ensemble.blocks[0] != errand.block:
+            return
+        if errand.replica != JOIN:
+            ensemble.parts[errand.replica] = result
+            return
+        ensemble.reports.append(result)
+        ensemble.blocks.pop(0)
+        ensemble.parts = {}
+        ensemble.began = time.monotonic()
+
+    def lost(self) -> set[int]:
+        """None: see `open_errands`."""
+        return set()
+
+    def close(self) -> None:
+        """Give the workers back."""
+        super().close()
+        self.ensembles, self.slots = {}, {}
