@@ -167,6 +167,14 @@ class HostLibrary:
         """Shared memory that kernels declare with a size, those of all kernels together."""
         return int(self.library.host_static_shared_bytes())
 
+    def argument_sizes(self, kernel: str) -> list[int]:
+        """Bytes of a kernel's arguments; HostError if there is no such kernel."""
+        sizes = (ctypes.c_size_t * 32)()
+        count = self.library.host_arguments(kernel.encode(), sizes, len(sizes))
+        if count < 0:
+            raise HostError(f"no kernel {kernel}")
+        return list(sizes[:count])
+
     def launch(
         self,
         kernel: str,
@@ -232,7 +240,7 @@ def extent(size: int | Sequence[int]) -> Any:
 
 
 def argument_cell(value: Any) -> Any:
-    """Memory that holds an argument; a whole number is written as 64 bits, of which a kernel may read fewer."""
+    """Memory that holds an argument; whole numbers take 64 bits, of which a kernel may read fewer."""
     if isinstance(value, np.ndarray):
         return ctypes.c_longlong(value.ctypes.data)
     if isinstance(value, np.record):

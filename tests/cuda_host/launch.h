@@ -22,6 +22,8 @@ struct Kernel {
     const char* name;
     void (*call)(void** args);
     int most_threads;
+    int arguments;
+    const size_t* argument_bytes;
     Kernel* next;
 };
 
@@ -39,6 +41,8 @@ struct Caller<function> {
         (void)args;
         function(*static_cast<std::remove_reference_t<A>*>(args[i])...);
     }
+    static constexpr int count = sizeof...(A);
+    static constexpr size_t bytes[count + 1] = {sizeof(A)..., 0};
     static void call(void** args) { apply(args, std::index_sequence_for<A...>{}); }
 };
 
@@ -50,7 +54,8 @@ struct Registration {
 };
 
 #define HOST_KERNEL(name, bounds)                                                                            \
-    static host::Kernel host_kernel_##name = {#name, &host::Caller<&name>::call, bounds, nullptr};          \
+    static host::Kernel host_kernel_##name = {#name, &host::Caller<&name>::call, bounds,                      \
+                                              host::Caller<&name>::count, host::Caller<&name>::bytes, nullptr};  \
     static host::Registration host_registration_##name(&host_kernel_##name);
 
 struct Memory {
@@ -192,6 +197,16 @@ extern "C" int host_launch(const char* kernel, const unsigned* grid, const unsig
     std::string fault = host::launch(job, os_threads, kernel);
     snprintf(error, error_bytes, "%s", fault.c_str());
     return fault.empty() ? 0 : 1;
+}
+
+// Number of a kernel's arguments, -1 if there is no such kernel; their sizes go to `bytes`, at most `room`.
+extern "C" int host_arguments(const char* name, size_t* bytes, int room) {
+    for (auto* kernel = host::kernels(); kernel; kernel = kernel->next)
+        if (!strcmp(kernel->name, name)) {
+            for (int i = 0; i < kernel->arguments && i < room; ++i) bytes[i] = kernel->argument_bytes[i];
+            return kernel->arguments;
+        }
+    return -1;
 }
 
 // Shared memory that kernels declare with a size, all kernels of the library together.
