@@ -262,26 +262,36 @@ class DeviceChains:
 
     def _sweep(self, task: Task, count: int, pending: _Pending) -> None:
         """Enqueue the sweeps of a block."""
-        self._launch_sweeps(task, count, task.first, task.sweeps, task.warmup, BEGIN)
+        self._launch_sweeps(task, count, (task.first, task.sweeps), pending.buffer.records, BEGIN)
 
     def _launch_sweeps(
-        self, task: Task, count: int, first: int, sweeps: int, warmup: int, flags: int, records: int = 0
+        self, task: Task, chains: int, extent: tuple[int, int], records: int, flags: int
     ) -> None:
-        pass
+        """Enqueue sweeps of chains or replicas: the first one and how many."""
+        pointers = self._pointers(task) + (np.int64(records),)
+        numbers = (*extent, task.warmup, task.thin)
+        arguments = (*pointers, *(np.int64(number) for number in numbers), np.int32(flags))
+        shared = self.geometry.shared_bytes
+        self.module.launch("sweep_block", chains, self.threads, arguments, shared, self.compute)
+
+    def _pointers(self, task: Task) -> tuple[np.int64, ...]:
+        """What every kernel of chains takes first."""
+        addresses = self.problems.record(task.problem), self._settings, self._states, self._works_address
+        return tuple(np.int64(address) for address in addresses)
 
     def _finish(self, pending: _Pending) -> list[Ran]:
         """Wait for a block and give what it left."""
         self.device.synchronize(pending.copied)
         states = pending.states.copy().reshape(pending.count, self.levels)
         done = pending.works["control"][:, SWEEPS_DONE].reshape(pending.count, self.levels).min(axis=1)
-        return [
-            Ran(states[i], self._block(pending, i, int(done[i]) - pending.task.first))
-            for i in range(pending.count)
-        ]
+        if self._stop:
+            # Some were told to stop, and a replica's count is set anew by its ensemble: nothing of it is kept.
+            done = np.minimum(done, pending.task.first + pending.task.sweeps - 1)
+        return [self._ran(pending, states[i], i, int(done[i])) for i in range(pending.count)]
 
-    def _block(self, pending: _Pending, chain: int, sweeps: int) -> Block:
+    def _ran(self, pending: _Pending, state: np.ndarray, chain: int, done: int) -> Ran:
         record, _ = pending.buffer.take(chain)
-        return Block(record, sweeps, pending.task.draws if sweeps == pending.task.sweeps else 0)
+        return Ran(state, Block(record, done - pending.task.first, pending.task.draws))
 
     def request_stop(self) -> None:
         """Ask running blocks to end after the term at hand; safe from another thread."""
