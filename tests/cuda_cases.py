@@ -128,7 +128,8 @@ class HostDevice:
         """A copy must lie within one piece."""
         with self.lock:
             start = self.starts[bisect.bisect_right(self.starts, address) - 1]
-            assert start <= address and address + n_bytes <= start + self.pieces[start], "a copy out of bounds"
+            assert start <= address, "a copy out of bounds"
+            assert address + n_bytes <= start + self.pieces[start], "a copy out of bounds"
 
     def pinned(self, n_bytes):
         return np.full(n_bytes, 0xFF, np.uint8)

@@ -10,9 +10,11 @@ import numba
 import ray
 from threadpoolctl import threadpool_limits
 
-from raytpnn.chains.host import ChainHost
+from raytpnn.chains.host import Host
+from raytpnn.chains.hosts import one_host
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
+from raytpnn.engine.device import DeviceError
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place
 
@@ -30,13 +32,16 @@ class BlockWorker:
         Folder of the run.
     threads : int
         Threads that Numba and BLAS may use.
+    gpu_share : float
+        Part of a GPU that it was given, for backend "cuda".
     """
 
-    def __init__(self, uri: str, threads: int) -> None:
+    def __init__(self, uri: str, threads: int, gpu_share: float = 0.0) -> None:
         self.threads = threads
+        self.gpu_share = gpu_share
         os.environ["RAYTPNN_THREADS"] = str(threads)
         self.uri = uri
-        self.host: ChainHost | None = None
+        self.host: Host | None = None
 
     def hello(self) -> dict[str, Any]:
         """Open the run; tells where this is."""
@@ -44,27 +49,32 @@ class BlockWorker:
         return self.where()
 
     def run_block(self, chain: int, block: int) -> BlockReport:
-        """Run a block, write it and its checkpoint; see `ChainHost.run_block`."""
+        """Run a block, write it and its checkpoint."""
+        return self.run_blocks([chain], [block])[0]
+
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks one after the other, the same of every chain, and write them with their checkpoints.
+
+        A call costs more than a small block, so that there may be several. See `Host.run_blocks`.
+        """
         # Numba's limit is that of the thread that sets it, and Ray runs methods in threads of its own.
         numba.set_num_threads(min(self.threads, numba.get_num_threads()))
         try:
-            report = self.opened().run_block(chain, block)
+            reports = self.opened().run_blocks(chains, blocks)
         except OSError as problem:
             raise RunError(
-                f"block {block} of chain {chain} could not be written on node {self.where()['ip']}: {problem}"
+                f"block {blocks[0]} of chain {chains[0]}, or one with or after it, could not be written on "
+                f"node {self.where()['ip']}: {problem}"
             ) from None
-        return replace(report, where=self.where())
-
-    def run_blocks(self, chain: int, blocks: list[int]) -> list[BlockReport]:
-        """Run blocks of a chain, one after the other: a call costs more than a small block."""
-        return [self.run_block(chain, block) for block in blocks]
+        where = self.where()
+        return [replace(report, where=where) for report in reports]
 
     @ray.method(concurrency_group="watch")
-    def progress(self) -> tuple[int, int, int] | None:
-        """Chain at work, its sweeps and its terms."""
-        return None if self.host is None else self.host.progress()
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chains at work, their sweeps and their terms."""
+        return [] if self.host is None else self.host.progress()
 
-    def opened(self) -> ChainHost:
+    def opened(self) -> Host:
         """Host of chains, made when it is first needed."""
         if self.host is None:
             place = Place(self.uri)
@@ -75,7 +85,10 @@ class BlockWorker:
                     f"node {self.where()['ip']} cannot use the run: {problem}. All nodes must see the run's "
                     "folder: choose one on shared storage, such as s3:// or a network disk"
                 ) from None
-            self.host = ChainHost(run.plan(run.rows()), run.store, self.threads)
+            try:
+                self.host = one_host(run.plan(run.rows()), run.store, self.threads, self.gpu_share)
+            except DeviceError as problem:
+                raise DeviceError(f"node {self.where()['ip']}: {problem}") from None
             # Only libraries that are loaded can be limited, which by now they are.
             threadpool_limits(self.threads)
         return self.host
@@ -90,6 +103,7 @@ class BlockWorker:
             "ip": ray.util.get_node_ip_address(),
             "pid": os.getpid(),
             "raytpnn": version("raytpnn"),
+            "width": 1 if self.host is None else self.host.width,
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,16 +14,116 @@ from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import watch_block
-from raytpnn.engine.setup import with_feature_weights
+from raytpnn.engine.chain import Block
+from raytpnn.engine.setup import Problem, with_feature_weights
 
-__all__ = ["ChainHost", "Stopped"]
+__all__ = ["BlockHost", "ChainHost", "Ended", "Host", "Stopped"]
 
 
 class Stopped(Exception):
     """A block that was stopped half-way: nothing of it is kept."""
 
 
-class ChainHost:
+class Host(Protocol):
+    """What executors ask of a worker."""
+
+    @property
+    def width(self) -> int:
+        """Chains that it runs together."""
+
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks, the same of every chain, and store them; fewer reports if it was stopped."""
+
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chains at work, their sweeps and their terms. Safe from another thread."""
+
+    def stop(self) -> None:
+        """End the blocks at hand, and lose them. Safe from another thread."""
+
+    def close(self) -> None:
+        """Give back what was taken; nothing is under way any more."""
+
+
+class Ended(NamedTuple):
+    """A chain at the end of a block."""
+
+    result: Block
+    checkpoint: bytes
+    state: np.record  # of an ensemble, that of the cold replica
+    terms: int
+    acceptance: dict[str, tuple[int, int]]
+    ladder: dict[str, Any]
+
+
+class BlockHost:
+    """What a worker knows of a run, whatever runs its blocks.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : BlockStore
+    """
+
+    def __init__(self, plan: Plan, store: BlockStore) -> None:
+        self.plan = plan
+        self.store = store
+        self.blocks = plan.length.blocks()
+        # States that this worker has seen last: they need not be read back.
+        self.latest: dict[int, tuple[int, bytes]] = {}
+        self._weighted: tuple[int | None, Problem] = (None, plan.problem)
+
+    def problem_of(self, block: int) -> Problem:
+        """The problem with the feature weights that hold in a block."""
+        at = round_of_weights(self.plan.length, block) if self.plan.adaptive else None
+        if at != self._weighted[0]:
+            problem = self.plan.problem
+            changed = problem if at is None else with_feature_weights(problem, self.store.weights(at))
+            self._weighted = at, changed
+        return self._weighted[1]
+
+    def state_before(self, chain: int, block: int) -> bytes:
+        """State from which a block starts."""
+        if block == 0:
+            return self.plan.start(chain)
+        seen, state = self.latest.get(chain, (-1, b""))
+        return state if seen == block - 1 else self.store.state_after(chain, block - 1)
+
+    def put(self, chain: int, block: int, ended: Ended, begin: float) -> BlockReport:
+        """Store a block that began at a time; raises Stopped if it was stopped."""
+        plan, (first, sweeps) = self.plan, self.blocks[block]
+        result = ended.result
+        if result.sweeps < sweeps:
+            raise Stopped(f"block {block} of chain {chain} was stopped")
+        draws = watched = None
+        if result.draws:
+            draws = draws_of_block(plan, chain, plan.length.draws_before(first), result)
+            watched = watch_block(plan, result, draws)
+        learning = plan.adaptive and first + sweeps <= plan.length.warmup
+        report = BlockReport(
+            chain=chain,
+            block=block,
+            sweeps=first + sweeps,
+            terms=ended.terms,
+            loglik=float("nan") if draws is None else float(draws.loglik[-1]),
+            acceptance=ended.acceptance,
+            watched=watched,
+            usage=usage(ended.state) if learning else {},
+            ladder=ended.ladder,
+            seconds=time.monotonic() - begin,
+        )
+        self.store.put(report, (first, sweeps), draws, ended.checkpoint)
+        self.latest[chain] = block, ended.checkpoint
+        return report
+
+
+def usage(state: np.record) -> dict[int, int]:
+    """How many terms of a chain hold each feature."""
+    held = [state.features[k, : state.order[k]] for k in range(state.K)]
+    features, terms = np.unique(np.concatenate([np.zeros(0, np.int32), *held]), return_counts=True)
+    return dict(zip(features.tolist(), terms.tolist(), strict=True))
+
+
+class ChainHost(BlockHost):
     """Room for one chain at a time; chains come and go, since a block needs nothing but the state before it.
 
     Parameters
@@ -33,78 +134,48 @@ class ChainHost:
         Replicas of an ensemble that sweep at a time.
     """
 
+    width = 1
+
     def __init__(self, plan: Plan, store: BlockStore, threads: int = 1) -> None:
-        self.plan = plan
-        self.store = store
+        super().__init__(plan, store)
         self.chain = plan.new_chain(threads)
-        self.blocks = plan.length.blocks()
-        # States that this worker has seen last: they need not be read back.
-        self.latest: dict[int, tuple[int, bytes]] = {}
         self.running: int | None = None
-        self.weights_of: int | None = None
 
     def run_block(self, chain: int, block: int) -> BlockReport:
         """Run a block and store it. Run twice, it gives the same block."""
         begin = time.monotonic()
-        plan, (first, sweeps) = self.plan, self.blocks[block]
-        if plan.adaptive:
-            self.take_weights(round_of_weights(plan.length, block))
-        self.chain.restore(self.state_before(chain, block))
+        length, (first, sweeps) = self.plan.length, self.blocks[block]
+        own = self.chain
+        own.problem = self.problem_of(block)
+        own.restore(self.state_before(chain, block))
         self.running = chain
         try:
-            result = self.chain.run(first, sweeps, plan.length.warmup, plan.length.thin)
+            result = own.run(first, sweeps, length.warmup, length.thin)
         finally:
             self.running = None
-        if result.sweeps < sweeps:
-            raise Stopped(f"block {block} of chain {chain} was stopped")
-        state = self.chain.checkpoint()
-        draws = watched = None
-        if result.draws:
-            draws = draws_of_block(plan, chain, plan.length.draws_before(first), result)
-            watched = watch_block(plan, result, draws)
-        report = BlockReport(
-            chain=chain,
-            block=block,
-            sweeps=first + sweeps,
-            terms=self.chain.progress[1],
-            loglik=float("nan") if draws is None else float(draws.loglik[-1]),
-            acceptance=self.chain.acceptance(),
-            watched=watched,
-            usage=self.usage() if plan.adaptive and first + sweeps <= plan.length.warmup else {},
-            ladder=self.chain.status().as_dict() if isinstance(self.chain, ReplicaSet) else {},
-            seconds=time.monotonic() - begin,
-        )
-        self.store.put(report, (first, sweeps), draws, state)
-        self.latest[chain] = block, state
-        return report
+        ladder = own.status().as_dict() if isinstance(own, ReplicaSet) else {}
+        ended = Ended(result, own.checkpoint(), own.state, own.progress[1], own.acceptance(), ladder)
+        return self.put(chain, block, ended, begin)
 
-    def take_weights(self, at: int | None) -> None:
-        """Use the feature weights that hold from a round on; None for those of the start."""
-        if at == self.weights_of:
-            return
-        problem = self.plan.problem
-        self.chain.problem = problem if at is None else with_feature_weights(problem, self.store.weights(at))
-        self.weights_of = at
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks of one chain after the other."""
+        reports: list[BlockReport] = []
+        try:
+            for chain in chains:
+                for block in blocks:
+                    reports.append(self.run_block(chain, block))
+        except Stopped:
+            pass
+        return reports
 
-    def usage(self) -> dict[int, int]:
-        """How many terms of the chain hold each feature."""
-        state = self.chain.state
-        held = [state.features[k, : state.order[k]] for k in range(state.K)]
-        features, terms = np.unique(np.concatenate([np.zeros(0, np.int32), *held]), return_counts=True)
-        return dict(zip(features.tolist(), terms.tolist(), strict=True))
-
-    def state_before(self, chain: int, block: int) -> bytes:
-        """State from which a block starts."""
-        if block == 0:
-            return self.plan.start(chain)
-        seen, state = self.latest.get(chain, (-1, b""))
-        return state if seen == block - 1 else self.store.state_after(chain, block - 1)
-
-    def progress(self) -> tuple[int, int, int] | None:
-        """Chain at work, its sweeps and its terms; None between blocks. Safe from another thread."""
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chain at work, its sweeps and its terms; nothing between blocks. Safe from another thread."""
         chain = self.running
-        return None if chain is None else (chain, *self.chain.progress)
+        return [] if chain is None else [(chain, *self.chain.progress)]
 
     def stop(self) -> None:
         """End the block at hand, and lose it. Safe from another thread."""
         self.chain.request_stop()
+
+    def close(self) -> None:
+        """Nothing was taken."""

@@ -113,13 +113,15 @@ class Plan:
             return ReplicaSet(
                 self.problem,
                 self.settings,
-                self._state(0),
+                self.first_state(0),
                 self.tempering,
                 ensemble_runner(self.backend),
                 threads,
                 self.watched,
             )
-        return Chain(self.problem, self.settings, self._state(0), block_runner(self.backend), self.watched)
+        return Chain(
+            self.problem, self.settings, self.first_state(0), block_runner(self.backend), self.watched
+        )
 
     def level_constant(self) -> float:
         """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
@@ -129,9 +131,10 @@ class Plan:
 
     def start(self, index: int) -> bytes:
         """State of chain number `index` before its first sweep."""
-        return self._state(index).tobytes()
+        return self.first_state(index).tobytes()
 
-    def _state(self, index: int) -> np.record:
+    def first_state(self, index: int) -> np.record:
+        """Record of that state."""
         return new_state(
             self.settings,
             self.seed,

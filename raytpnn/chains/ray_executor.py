@@ -48,7 +48,7 @@ class RayExecutor:
         self.workers: list[Any] = []
         self.greetings: dict[Any, int] = {}
         self.ready: dict[int, dict[str, Any]] = {}
-        self.tasks: dict[Any, tuple[int, int, float]] = {}
+        self.tasks: dict[Any, tuple[int, list[int], float]] = {}
         self.longest = 0.0
         self.known: dict[int, tuple[int, int]] = {}
         self.questions: dict[Any, int] = {}
@@ -79,7 +79,9 @@ class RayExecutor:
             "resources": dict(self.resources.custom),
         }
         while len(self.workers) < min(wanted, self.chains):
-            worker = BlockActor.options(**options).remote(self.uri, max(int(self.resources.cpus), 1))
+            worker = BlockActor.options(**options).remote(
+                self.uri, max(int(self.resources.cpus), 1), self.resources.gpus
+            )
             self.greetings[worker.hello.remote()] = len(self.workers)
             self.workers.append(worker)
 
@@ -108,10 +110,14 @@ class RayExecutor:
             self.warned = True
             self.reporter.say("waiting for the cluster to give a worker: `ray status` tells what it is doing")
 
-    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
-        """Have a worker run blocks of a chain."""
-        reference = self.workers[worker].run_blocks.remote(chain, blocks)
-        self.tasks[reference] = worker, chain, time.monotonic()
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+        return self.ready[worker]["width"]
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks, the same of every chain."""
+        reference = self.workers[worker].run_blocks.remote(chains, blocks)
+        self.tasks[reference] = worker, chains, time.monotonic()
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Work that ended within some seconds."""
@@ -125,12 +131,15 @@ class RayExecutor:
         done, _ = ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=0.0)
         outcomes = []
         for reference in done:
-            worker, chain, _ = self.tasks.pop(reference)
+            worker, chains, _ = self.tasks.pop(reference)
             reports = self.result(reference)
             # A worker that died came back with another process, perhaps on another node.
             self.ready[worker] = reports[-1].where
-            self.longest = max(self.longest, sum(report.seconds for report in reports))
-            self.known.pop(chain, None)
+            # Chains that ran together took their time together.
+            spent = {report.block: report.seconds for report in reports}
+            self.longest = max(self.longest, sum(spent.values()))
+            for chain in chains:
+                self.known.pop(chain, None)
             outcomes.append(Outcome(worker, reports))
         return outcomes
 
@@ -154,9 +163,8 @@ class RayExecutor:
         )
         for reference in done:
             del self.questions[reference]
-            answer = self.result(reference)
-            if answer is not None:
-                self.known[answer[0]] = answer[1:]
+            for chain, *done_so_far in self.result(reference):
+                self.known[chain] = tuple(done_so_far)
         if self.is_due("watch", max(WATCH_SECONDS, 0.02 * len(self.workers))):
             asked = set(self.questions.values())
             for worker, *_ in self.tasks.values():

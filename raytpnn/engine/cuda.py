@@ -6,7 +6,7 @@ While a block runs, the draws of the block before it are copied back and worked 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,11 +32,11 @@ from raytpnn.engine.device_memory import (
 from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.setup import Problem
 
-__all__ = ["DeviceChains", "Geometry", "Ran", "Task", "choose_geometry"]
+__all__ = ["DeviceChains", "Geometry", "Pending", "Ran", "Task", "choose_geometry"]
 
 # Threads of a block, and the fewest that are worth it.
 MOST_THREADS = 256
-FEWEST_THREADS = 64
+FEWEST_THREADS = 32
 # Tables of more entries stay in global memory.
 MOST_SHARED_WIDTH = 1024
 # Blocks of threads that are to fit on a multiprocessor at a time, and what each needs beside its tables.
@@ -47,14 +47,23 @@ MEMORY_SHARE = 0.8
 MOST_WAVES = 8
 
 
+# What may be done to an ensemble between two sweeps: to its states (levels,) and ladder, after a sweep.
+Change = Callable[[np.ndarray, np.record, int], None]
+
+
 class Task(NamedTuple):
-    """One block of sweeps of all chains of a launch, and the problem that holds in it."""
+    """One block of sweeps of all chains of a launch, and the problem that holds in it.
+
+    For ensembles, with the sweeps after which ladders are changed, and how.
+    """
 
     problem: Problem
     first: int
     sweeps: int
     warmup: int
     thin: int
+    stops: tuple[int, ...] = ()
+    change: Change | None = None
 
     @property
     def draws(self) -> int:
@@ -68,6 +77,7 @@ class Ran(NamedTuple):
 
     state: np.ndarray  # (levels,) of layout STATE
     block: Block
+    terms: int
 
 
 @dataclass(frozen=True)
@@ -105,12 +115,14 @@ def choose_geometry(limits: Limits, problem: Problem, settings: np.record) -> Ge
     width = table_width(host[int(problem.record["n_bins"])])
     wanted = shared_table_bytes(settings, width)
     room = limits.shared_bytes // BLOCKS_OF_MULTIPROCESSOR - STATIC_SHARED_BYTES
-    fits = width <= MOST_SHARED_WIDTH and wanted <= min(room, limits.shared_bytes_of_block - STATIC_SHARED_BYTES)
+    fits = width <= MOST_SHARED_WIDTH and wanted <= min(
+        room, limits.shared_bytes_of_block - STATIC_SHARED_BYTES
+    )
     return Geometry(threads, width, fits, wanted if fits else 0)
 
 
 @dataclass
-class _Pending:
+class Pending:
     """A block that was enqueued: what its results wait for, and what must stay alive until then."""
 
     task: Task
@@ -136,6 +148,8 @@ class DeviceChains:
         Draws of a chain in one block, at most.
     chains : int
         Chains that want to run; there is room for `width` of them at a time.
+    share : float
+        Part of the device's memory that may be taken.
     threads : int, optional
         Threads of a block; chosen if not given.
 
@@ -155,6 +169,7 @@ class DeviceChains:
         watched: np.ndarray,
         most_draws: int,
         chains: int,
+        share: float = 1.0,
         threads: int | None = None,
     ) -> None:
         self.device = device
@@ -176,7 +191,7 @@ class DeviceChains:
         self._kept: list[Any] = [content, watched]
         self._settings = self._keep(on_device(device, content, self.compute))
         each = self.levels * (scratch.n_bytes + 2 * STATE.itemsize) + 2 * draws.n_bytes
-        self.width = self._choose_width(limits, each, chains)
+        self.width = self._choose_width(limits, each, chains, share)
         rows = self.width * self.levels
         self._states = self._keep(device.allocate(rows * STATE.itemsize))
         # The states after a block are copied here, so that the next block can go on.
@@ -196,9 +211,9 @@ class DeviceChains:
         self._addresses.append(address)
         return address
 
-    def _choose_width(self, limits: Limits, each: int, chains: int) -> int:
+    def _choose_width(self, limits: Limits, each: int, chains: int, share: float) -> int:
         """Chains at a time, from the memory that each takes."""
-        room = int(MEMORY_SHARE * limits.memory_bytes) // each
+        room = int(share * MEMORY_SHARE * limits.memory_bytes) // each
         if room < 1:
             raise DeviceError(
                 f"{self.device.name} has {limits.memory_bytes / 2**20:,.0f} MiB free, one chain takes "
@@ -223,7 +238,7 @@ class DeviceChains:
         """
         source = np.ascontiguousarray(states).reshape(-1)
         self.device.upload(self._states, source, self.compute)
-        pending: deque[_Pending] = deque()
+        pending: deque[Pending] = deque()
         try:
             for i, task in enumerate(tasks):
                 if len(pending) == len(self.buffers):
@@ -237,14 +252,14 @@ class DeviceChains:
                 self.device.synchronize(left.copied)
             self.running = 0
 
-    def _begin(self, task: Task, count: int, side: int) -> _Pending:
+    def _begin(self, task: Task, count: int, side: int) -> Pending:
         """Enqueue a block and the way back of its draws."""
         device, rows = self.device, count * self.levels
         works = self._works[:rows].copy()
         works["control"][:, STOP] = int(self._stop)
         works["control"][:, SWEEPS_DONE] = task.first
         buffer = self.buffers[side]
-        pending = _Pending(task, count, buffer, self._host_states[side][:rows], self._host_works[side][:rows])
+        pending = Pending(task, count, buffer, self._host_states[side][:rows], self._host_works[side][:rows])
         pending.kept.append(works)
         self.running = rows
         device.upload(self._works_address, works, self.compute)
@@ -260,7 +275,7 @@ class DeviceChains:
         pending.copied = device.record(self.copies)
         return pending
 
-    def _sweep(self, task: Task, count: int, pending: _Pending) -> None:
+    def _sweep(self, task: Task, count: int, pending: Pending) -> None:
         """Enqueue the sweeps of a block."""
         self._launch_sweeps(task, count, (task.first, task.sweeps), pending.buffer.records, BEGIN)
 
@@ -268,7 +283,7 @@ class DeviceChains:
         self, task: Task, chains: int, extent: tuple[int, int], records: int, flags: int
     ) -> None:
         """Enqueue sweeps of chains or replicas: the first one and how many."""
-        pointers = self._pointers(task) + (np.int64(records),)
+        pointers = (*self._pointers(task), np.int64(records))
         numbers = (*extent, task.warmup, task.thin)
         arguments = (*pointers, *(np.int64(number) for number in numbers), np.int32(flags))
         shared = self.geometry.shared_bytes
@@ -279,19 +294,24 @@ class DeviceChains:
         addresses = self.problems.record(task.problem), self._settings, self._states, self._works_address
         return tuple(np.int64(address) for address in addresses)
 
-    def _finish(self, pending: _Pending) -> list[Ran]:
+    def _finish(self, pending: Pending) -> list[Ran]:
         """Wait for a block and give what it left."""
         self.device.synchronize(pending.copied)
         states = pending.states.copy().reshape(pending.count, self.levels)
         done = pending.works["control"][:, SWEEPS_DONE].reshape(pending.count, self.levels).min(axis=1)
         if self._stop:
-            # Some were told to stop, and a replica's count is set anew by its ensemble: nothing of it is kept.
+            # Some were told to stop, and a replica's count is set anew by its ensemble: nothing is kept.
             done = np.minimum(done, pending.task.first + pending.task.sweeps - 1)
         return [self._ran(pending, states[i], i, int(done[i])) for i in range(pending.count)]
 
-    def _ran(self, pending: _Pending, state: np.ndarray, chain: int, done: int) -> Ran:
+    def _ran(self, pending: Pending, state: np.ndarray, chain: int, done: int) -> Ran:
         record, _ = pending.buffer.take(chain)
-        return Ran(state, Block(record, done - pending.task.first, pending.task.draws))
+        return Ran(
+            state, Block(record, done - pending.task.first, pending.task.draws), self._terms(pending, chain)
+        )
+
+    def _terms(self, pending: Pending, chain: int) -> int:
+        return int(pending.works["control"][chain * self.levels, TERMS])
 
     def request_stop(self) -> None:
         """Ask running blocks to end after the term at hand; safe from another thread."""

@@ -1,38 +1,21 @@
-"""Ensembles of replicas on one device: sweeps of all replicas in one launch, swaps of all ensembles in another."""
+"""Ensembles of replicas on one device: sweeps of all replicas in a launch, swaps of all in another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from raytpnn.engine.chain import Block
-from raytpnn.engine.cuda import DeviceChains, Ran, Task, _Pending
+from raytpnn.engine.cuda import DeviceChains, Pending, Task
 from raytpnn.engine.device import Device
 from raytpnn.engine.device_layout import BEGIN, PRIOR_DRAWS
 from raytpnn.engine.ladder_layout import LADDER
 from raytpnn.engine.layout import STATE
 from raytpnn.engine.setup import Problem
 
-__all__ = ["DeviceEnsembles", "RanEnsemble", "TemperedTask"]
-
-# What may be done to the replicas between two sweeps: (states (levels,), ladder, sweep) of one ensemble.
-Change = Callable[[np.ndarray, np.record, int], None]
-
-
-class TemperedTask(NamedTuple):
-    """A block of sweeps, and the sweeps after which ladders are changed here."""
-
-    problem: Problem
-    first: int
-    sweeps: int
-    warmup: int
-    thin: int
-    stops: tuple[int, ...]
-    change: Change
-
-    draws = Task.draws
+__all__ = ["DeviceEnsembles", "RanEnsemble"]
 
 
 class RanEnsemble(NamedTuple):
@@ -40,6 +23,7 @@ class RanEnsemble(NamedTuple):
 
     state: np.ndarray  # (levels,) of layout STATE
     block: Block
+    terms: int  # of the cold replica, before the last swap
     ladder: np.ndarray  # () of layout LADDER
     trace: np.ndarray  # (draws, levels) log-likelihood of every level at every draw
 
@@ -49,7 +33,7 @@ class DeviceEnsembles(DeviceChains):
 
     Parameters
     ----------
-    device, problem, settings, watched, most_draws, threads
+    device, problem, settings, watched, most_draws, share, threads
         As for `DeviceChains`.
     chains : int
         Ensembles that want to run.
@@ -67,13 +51,15 @@ class DeviceEnsembles(DeviceChains):
         watched: np.ndarray,
         most_draws: int,
         chains: int,
+        share: float = 1.0,
+        *,
         levels: int,
         swap_every: int,
         threads: int | None = None,
     ) -> None:
         self.levels = levels
         self.swap_every = swap_every
-        super().__init__(device, problem, settings, watched, most_draws, chains, threads)
+        super().__init__(device, problem, settings, watched, most_draws, chains, share, threads)
         n_bytes = self.width * LADDER.itemsize
         self._ladders = self._keep(device.allocate(n_bytes))
         self._ladder_snapshots = [self._keep(device.allocate(n_bytes)) for _ in range(2)]
@@ -81,7 +67,7 @@ class DeviceEnsembles(DeviceChains):
         self._prior_draws = False
 
     def run_ensembles(
-        self, states: np.ndarray, ladders: np.ndarray, tasks: Sequence[Any]
+        self, states: np.ndarray, ladders: np.ndarray, tasks: Sequence[Task]
     ) -> Iterator[list[Any]]:
         """Run blocks one after the other.
 
@@ -89,7 +75,7 @@ class DeviceEnsembles(DeviceChains):
         ----------
         states : (ensembles, levels) of layout STATE
         ladders : (ensembles,) of layout LADDER
-        tasks : sequence of TemperedTask
+        tasks : sequence of Task
 
         Yields
         ------
@@ -100,7 +86,7 @@ class DeviceEnsembles(DeviceChains):
         self.device.upload(self._ladders, source, self.compute)
         yield from self.run_blocks(states, tasks)
 
-    def _sweep(self, task: Any, count: int, pending: _Pending) -> None:
+    def _sweep(self, task: Task, count: int, pending: Pending) -> None:
         """Enqueue the sweeps of a block: up to the next swap or draw at a time."""
         at, last = task.first, task.first + task.sweeps
         flags = BEGIN
@@ -115,7 +101,7 @@ class DeviceEnsembles(DeviceChains):
                 self._change(task, count, at, pending)
         self._snapshot(count, pending)
 
-    def _next_halt(self, task: Any, at: int, last: int) -> int:
+    def _next_halt(self, task: Task, at: int, last: int) -> int:
         """End of the sweeps that need no look at the ensemble in between."""
         halts = [last, (at // self.swap_every + 1) * self.swap_every]
         kept = max(at - task.warmup, 0) // task.thin + 1
@@ -123,14 +109,15 @@ class DeviceEnsembles(DeviceChains):
         # Warming up ends within a launch without harm; ladders change after one.
         return min([*halts, *(stop for stop in task.stops if stop > at)])
 
-    def _launch_end(self, task: Any, count: int, index: int, records: int) -> None:
+    def _launch_end(self, task: Task, count: int, index: int, records: int) -> None:
         pointers = (*self._pointers(task), np.int64(self._ladders), np.int64(records))
         arguments = (*pointers, np.int64(index), np.int64(task.warmup), np.int64(task.thin))
         self.module.launch("end_sweep", count, self.threads, arguments, 0, self.compute)
 
-    def _change(self, task: Any, count: int, at: int, pending: _Pending) -> None:
+    def _change(self, task: Task, count: int, at: int, pending: Pending) -> None:
         """Change the ladders here, and what replicas know of them."""
         device = self.device
+        assert task.change is not None
         states = np.zeros((count, self.levels), STATE)
         ladders = np.zeros(count, LADDER)
         device.download(states, self._states, self.compute)
@@ -143,17 +130,17 @@ class DeviceEnsembles(DeviceChains):
         # Both must live until they have arrived.
         pending.kept += [states, ladders]
 
-    def _snapshot(self, count: int, pending: _Pending) -> None:
+    def _snapshot(self, count: int, pending: Pending) -> None:
         side = self.buffers.index(pending.buffer)
         n_bytes = count * LADDER.itemsize
         self.device.copy(self._ladder_snapshots[side], self._ladders, n_bytes, self.compute)
         target = self._host_ladders[side][:count]
         self.device.download(target, self._ladder_snapshots[side], self.compute)
 
-    def _ran(self, pending: _Pending, state: np.ndarray, chain: int, done: int) -> Any:
+    def _ran(self, pending: Pending, state: np.ndarray, chain: int, done: int) -> Any:
         ladder = self._host_ladders[self.buffers.index(pending.buffer)][chain].copy()
         record, trace = pending.buffer.take(chain)
         assert trace is not None
         task = pending.task
         block = Block(record, done - task.first, task.draws)
-        return RanEnsemble(state, block, ladder, trace[: task.draws])
+        return RanEnsemble(state, block, self._terms(pending, chain), ladder, trace[: task.draws])

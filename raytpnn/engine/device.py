@@ -67,13 +67,14 @@ class Module(Protocol):
         """
 
     def facts(self, kernel: str) -> dict[str, int]:
-        """Registers of a thread, bytes of local memory and of static shared memory, by these names:
-        registers, local_bytes, shared_bytes.
-        """  # fmt: skip
+        """Registers of a thread, local_bytes of it, and static shared_bytes of a block."""
 
 
 class Device(Protocol):
-    """Memory, streams and kernels. What is enqueued on one stream happens in order; streams are independent."""
+    """Memory, streams and kernels.
+
+    What is enqueued on one stream happens in order; streams are independent of each other.
+    """
 
     @property
     def name(self) -> str:

@@ -99,7 +99,9 @@ class ProblemOnDevice:
 
     def close(self) -> None:
         """Give the memory back."""
-        for address, *_ in [*self.arrays.values(), *self.records.values()]:
+        for address, _ in self.arrays.values():
+            self.device.free(address)
+        for address, _, _ in self.records.values():
             self.device.free(address)
         self.arrays, self.records = {}, {}
 
