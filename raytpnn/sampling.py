@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from raytpnn.data.encoder import Encoder
 from raytpnn.data.feature_weights import resolve_feature_weights
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows_io import TrainingRows
-from raytpnn.engine.execution import block_runner
+from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.warm import CompileHelper
@@ -95,8 +95,10 @@ def sample(
         the features that all chains hold.
     max_bins : int
         Most distinct values kept of a feature, at most 65,535.
-    backend : {"auto", "numba", "reference"}
-        Compiled, or the slow reference with the same draws.
+    backend : {"auto", "numba", "cuda", "reference"}
+        Compiled, on GPUs, or the slow reference; draws are the same. "auto" is "cuda" if there is a GPU
+        and CuPy (on Ray: if `resources` asks for a GPU), else "numba". The CUDA backend has been compiled and
+        run through a CPU host; it has not yet been run on a GPU.
     executor : {"auto", "ray", "threads"}
         Where chains run, which changes no draw. "auto" is Ray when a cluster is connected or addressed (by
         `address` or the environment variable RAY_ADDRESS), and threads of this process otherwise. "ray"
@@ -146,13 +148,15 @@ def sample(
         tempering = _instance("tempering", tempering, Tempering)
     likelihood = get_family(family)
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
-    _check_choices(prior, backend)
+    _check_choices(prior)
+    check_backend(backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
+    backend, ways = _with_backend(backend, ways)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
-    helper = CompileHelper()
+    helper = None if backend == "cuda" else CompileHelper()
     with connected(ways):
         begin = time.monotonic()
         encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
@@ -168,7 +172,8 @@ def sample(
         length = Length(chains, warmup, draws, thin)
         plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
         config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
-        helper.finish()
+        if helper is not None:
+            helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
         journal = empty_journal(plan)
         with _where_blocks_go(place, ways.on_ray) as folder:
@@ -205,6 +210,7 @@ def resume(
     target_ess: float | None = None,
     time_limit: float | None = None,
     resources: Resources | None = None,
+    backend: str | None = None,
 ) -> Posterior:
     """Go on with a run: the draws are those of one that was never disturbed.
 
@@ -218,6 +224,8 @@ def resume(
         More chains, or more draws of each, than the run was begun with.
     executor, address, progress, target_rhat, target_ess, time_limit, resources
         As for `raytpnn.sample`.
+    backend : str, optional
+        That of the run if not given; another gives the same draws.
 
     Raises
     ------
@@ -226,6 +234,8 @@ def resume(
     """
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
+    told = opened.manifest["plan"]
+    told["backend"], ways = _with_backend(backend or told["backend"], ways)
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -302,12 +312,25 @@ def _check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def _check_choices(prior: Prior, backend: str) -> None:
+def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
+    """Backend that is meant where the chains run, and what workers must ask for to have it."""
+    if not ways.on_ray:
+        return local_backend(backend), ways
+    gpus = ways.resources.gpus
+    if backend == "auto" and gpus > 0.0:
+        backend = "cuda"
+    if backend != "cuda":
+        return backend, ways
+    if gpus > 1.0:
+        raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
+    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+
+
+def _check_choices(prior: Prior) -> None:
     if prior.K_max > MOST_TERMS:
         raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
     if prior.max_order > MOST_VARIABLES:
         raise ValueError(f"Prior.max_order can be at most {MOST_VARIABLES}, got {prior.max_order}")
-    block_runner(backend)
 
 
 def _drawn(store: MemoryStore | Run, finish: Finish) -> Draws:

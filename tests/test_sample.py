@@ -147,7 +147,7 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"X": pd.DataFrame({"a": [1.0, np.inf, 2, 3]})}, r"'?a'?.*inf|inf.*a"),
         ({"family": "gamma"}, r"unknown family 'gamma'"),
         ({"backend": "gpu"}, r"unknown backend 'gpu'"),
-        ({"backend": "cuda"}, r"not part of this version"),
+        ({"backend": "cuda"}, r"needs CuPy, which cannot be imported.*cuda12"),
         ({"executor": "dask"}, r"unknown executor 'dask'"),
         ({"executor": "threads", "address": "10.0.0.1:6379"}, r"address='10.0.0.1:6379'.*threads"),
         ({"minibatch": 100}, r"minibatch=100"),

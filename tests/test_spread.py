@@ -13,7 +13,7 @@ from run_cases import assert_same_draws, files_of, small_data
 import raytpnn
 from raytpnn import Resources, Tempering
 from raytpnn.chains import conduct as conducting
-from raytpnn.chains.host import ChainHost
+from raytpnn.chains.part_host import PartHost
 from raytpnn.chains.run import Run
 from raytpnn.chains.store import DiskStore
 from raytpnn.storage.place import Place
@@ -56,7 +56,7 @@ def assert_same_files(left, right):
 def test_parts_joined_are_the_block_of_one_worker(whole, begun, hosts):
     run = Run.open(Place(begun))
     plan = run.plan(run.rows())
-    crew = [ChainHost(plan, DiskStore(run.place, run.store.plan), in_parts=True) for _ in range(hosts)]
+    crew = [PartHost(plan, DiskStore(run.place, run.store.plan)) for _ in range(hosts)]
     rng = np.random.default_rng(0)
     for block in range(len(plan.length.blocks())):
         for chain in range(2):

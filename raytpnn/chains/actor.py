@@ -12,10 +12,13 @@ import numba
 import ray
 from threadpoolctl import threadpool_limits
 
-from raytpnn.chains.host import ChainHost
+from raytpnn.chains.host import Host
+from raytpnn.chains.hosts import one_host
+from raytpnn.chains.part_host import PartHost
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
 from raytpnn.chains.spread import Part
+from raytpnn.engine.device import DeviceError
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place
 
@@ -33,13 +36,16 @@ class BlockWorker:
         Folder of the run.
     threads : int
         Threads that Numba and BLAS may use.
+    gpu_share : float
+        Part of a GPU that it was given, for backend "cuda".
     """
 
-    def __init__(self, uri: str, threads: int) -> None:
+    def __init__(self, uri: str, threads: int, gpu_share: float = 0.0) -> None:
         self.threads = threads
+        self.gpu_share = gpu_share
         os.environ["RAYTPNN_THREADS"] = str(threads)
         self.uri = uri
-        self.host: ChainHost | None = None
+        self.host: Host | None = None
 
     def hello(self) -> dict[str, Any]:
         """Open the run; tells where this is."""
@@ -47,13 +53,36 @@ class BlockWorker:
         return self.where()
 
     def run_block(self, chain: int, block: int) -> BlockReport:
-        """Run a block, write it and its checkpoint; see `ChainHost.run_block`."""
+        """Run a block, write it and its checkpoint."""
+        return self.run_blocks([chain], [block])[0]
+
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks one after the other, the same of every chain, and write them with their checkpoints.
+
+        A call costs more than a small block, so that there may be several. See `Host.run_blocks`.
+        """
+        with self.at_work(chains[0], blocks[0]) as host:
+            reports = host.run_blocks(chains, blocks)
+        where = self.where()
+        return [replace(report, where=where) for report in reports]
+
+    def run_part(self, chain: int, block: int, replica: int) -> tuple[Part, dict[str, Any]]:
+        """Run one replica's part of a block; see `PartHost.run_part`. Tells where this is, too."""
         with self.at_work(chain, block) as host:
-            report = host.run_block(chain, block)
-        return replace(report, where=self.where())
+            assert isinstance(host, PartHost)
+            return host.run_part(chain, block, replica), self.where()
+
+    def join_block(
+        self, chain: int, block: int, parts: list[Part], seconds: float
+    ) -> tuple[BlockReport, dict[str, Any]]:
+        """Join the parts of a block and write it; see `PartHost.join_block`. Tells where this is, too."""
+        where = self.where()
+        with self.at_work(chain, block) as host:
+            assert isinstance(host, PartHost)
+            return replace(host.join_block(chain, block, parts, seconds), where=where), where
 
     @contextmanager
-    def at_work(self, chain: int, block: int) -> Iterator[ChainHost]:
+    def at_work(self, chain: int, block: int) -> Iterator[Host]:
         """Host with threads limited; what goes wrong with files is told with block and node."""
         # Numba's limit is that of the thread that sets it, and Ray runs methods in threads of its own.
         numba.set_num_threads(min(self.threads, numba.get_num_threads()))
@@ -61,32 +90,16 @@ class BlockWorker:
             yield self.opened()
         except OSError as problem:
             raise RunError(
-                f"block {block} of chain {chain} could not be written on node {self.where()['ip']}: {problem}"
+                f"block {block} of chain {chain}, or one with or after it, could not be written on node "
+                f"{self.where()['ip']}: {problem}"
             ) from None
 
-    def run_blocks(self, chain: int, blocks: list[int]) -> list[BlockReport]:
-        """Run blocks of a chain, one after the other: a call costs more than a small block."""
-        return [self.run_block(chain, block) for block in blocks]
-
-    def run_part(self, chain: int, block: int, replica: int) -> tuple[Part, dict[str, Any]]:
-        """Run one replica's part of a block; see `ChainHost.run_part`. Tells where this is, too."""
-        with self.at_work(chain, block) as host:
-            return host.run_part(chain, block, replica), self.where()
-
-    def join_block(
-        self, chain: int, block: int, parts: list[Part], seconds: float
-    ) -> tuple[BlockReport, dict[str, Any]]:
-        """Join the parts of a block and write it; see `ChainHost.join_block`. Tells where this is, too."""
-        where = self.where()
-        with self.at_work(chain, block) as host:
-            return replace(host.join_block(chain, block, parts, seconds), where=where), where
-
     @ray.method(concurrency_group="watch")
-    def progress(self) -> tuple[int, int, int] | None:
-        """Chain at work, its sweeps and its terms."""
-        return None if self.host is None else self.host.progress()
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chains at work, their sweeps and their terms."""
+        return [] if self.host is None else self.host.progress()
 
-    def opened(self) -> ChainHost:
+    def opened(self) -> Host:
         """Host of chains, made when it is first needed."""
         if self.host is None:
             place = Place(self.uri)
@@ -97,8 +110,10 @@ class BlockWorker:
                     f"node {self.where()['ip']} cannot use the run: {problem}. All nodes must see the run's "
                     "folder: choose one on shared storage, such as s3:// or a network disk"
                 ) from None
-            plan = run.plan(run.rows())
-            self.host = ChainHost(plan, run.store, self.threads, in_parts=plan.spread)
+            try:
+                self.host = one_host(run.plan(run.rows()), run.store, self.threads, self.gpu_share)
+            except DeviceError as problem:
+                raise DeviceError(f"node {self.where()['ip']}: {problem}") from None
             # Only libraries that are loaded can be limited, which by now they are.
             threadpool_limits(self.threads)
         return self.host
@@ -113,6 +128,7 @@ class BlockWorker:
             "ip": ray.util.get_node_ip_address(),
             "pid": os.getpid(),
             "raytpnn": version("raytpnn"),
+            "width": 1 if self.host is None else self.host.width,
         }
 
 

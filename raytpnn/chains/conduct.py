@@ -111,7 +111,7 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
 
     from raytpnn.engine.warm import compile_all
 
-    if plan.backend != "reference":
+    if plan.backend not in ("reference", "cuda"):
         # Else every worker would compile for itself.
         compile_all()
         if plan.tempering is not None:

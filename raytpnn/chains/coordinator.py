@@ -20,6 +20,8 @@ POLL_SECONDS = 0.1
 # Seconds of work that a worker is given at a time, in as many blocks as that takes.
 BATCH_SECONDS = 0.3
 MOST_BLOCKS = 10
+# Blocks that a worker with many chains is given at least: while one runs, the draws of the last are written.
+WIDE_BLOCKS = 4
 # Blocks that a chain may be ahead of the slowest when the run may stop at any round.
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
@@ -130,48 +132,57 @@ class _Run:
         self.begin = time.monotonic()
         self.blocks = length.blocks()
         self.rounds = journal.complete_rounds(len(self.blocks))
-        self.running: dict[int, int] = {}
+        self.running: dict[int, list[int]] = {}
         self.block_seconds = math.inf
         self.reported = -math.inf
-        self.last_chain: dict[int, int] = {}
+        self.last_chains: dict[int, list[int]] = {}
         self.looked_at = 0
         self.assessments = 0
         self.finish = Finish()
 
     def hand_out(self) -> None:
-        """Give every idle worker the chain that is furthest behind."""
-        for worker in self.executor.idle():
-            chain = self.next_chain(worker)
-            if chain is None:
+        """Give every idle worker the chain that is furthest behind, or as many such as it runs together."""
+        idle = self.executor.idle()
+        for place, worker in enumerate(idle):
+            chains, blocks = self.next_chains(worker, len(idle) - place)
+            if not chains:
                 return
-            self.executor.submit(worker, chain, self.batch(chain))
-            self.running[worker] = chain
+            self.executor.submit(worker, chains, blocks)
+            self.running[worker] = chains
 
     def at_work(self) -> set[int]:
         """Chains whose blocks can be expected to end."""
         lost = self.executor.lost()
-        return {chain for worker, chain in self.running.items() if worker not in lost}
+        return {chain for worker, chains in self.running.items() if worker not in lost for chain in chains}
 
-    def batch(self, chain: int) -> list[int]:
+    def batch(self, chain: int, width: int) -> list[int]:
         """Blocks that a worker is to run at once: several if they are so small that calls would count."""
-        most = max(1, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
+        least = 1 if width == 1 else WIDE_BLOCKS
+        most = max(least, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
         blocks = self.journal.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 
-    def next_chain(self, worker: int) -> int | None:
-        """Chain that should go on next, one that the worker knows if there is a choice."""
+    def next_chains(self, worker: int, sharers: int) -> tuple[list[int], list[int]]:
+        """Chains that should go on next, and their blocks: those that the worker knows if there is a choice.
+
+        `sharers` workers are idle, this one included: what is to do is spread over them.
+        """
         taken = self.at_work()
-        free = [
-            (blocks[0], chain)
+        last = self.last_chains.get(worker, [])
+        free = sorted(
+            (blocks[0], chain not in last, chain)
             for chain, blocks in enumerate(self.journal.to_do)
             if blocks and chain not in taken and self.may_begin(blocks[0])
-        ]
+        )
         if not free:
-            return None
-        last = self.last_chain.get(worker)
-        _, chain = min(free, key=lambda task: (task[0], task[1] != last, task[1]))
-        self.last_chain[worker] = chain
-        return chain
+            return [], []
+        width = self.executor.width(worker)
+        blocks = self.batch(free[0][2], width)
+        # All of them run the same blocks.
+        alike = [chain for *_, chain in free if self.journal.to_do[chain][: len(blocks)] == blocks]
+        chains = alike[: min(width, -(-len(free) // sharers))]
+        self.last_chains[worker] = chains
+        return chains, blocks
 
     def may_begin(self, block: int) -> bool:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""

@@ -24,8 +24,11 @@ class Executor(Protocol):
     def idle(self) -> list[int]:
         """Workers that are ready and have nothing to do; more may come at any time."""
 
-    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
-        """Have a worker run blocks of a chain, one after the other."""
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks one after the other, the same of every chain."""
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Work that ended within some seconds; returns at the first.

@@ -110,7 +110,8 @@ class Plan:
     @property
     def spread(self) -> bool:
         """Whether replicas of one ensemble may run on different workers."""
-        return self.tempering is not None and self.tempering.spread
+        # A GPU has room for all of them.
+        return self.tempering is not None and self.tempering.spread and self.backend != "cuda"
 
     def new_chain(self, threads: int = 1, in_parts: bool = False) -> Chain | ReplicaSet:
         """Room for one chain to run in, without terms.
@@ -121,15 +122,16 @@ class Plan:
             return ReplicaSet(
                 self.problem,
                 self.settings,
-                self._state(0),
-                self.tempering,
+                self.first_state(0),
+                self.tempering.in_sweeps(self.length.block_sweeps),
                 ensemble_runner(self.backend),
                 threads,
                 self.watched,
-                self.tempering.sweeps_between_swaps(self.length.block_sweeps),
                 in_parts,
             )
-        return Chain(self.problem, self.settings, self._state(0), block_runner(self.backend), self.watched)
+        return Chain(
+            self.problem, self.settings, self.first_state(0), block_runner(self.backend), self.watched
+        )
 
     def level_constant(self) -> float:
         """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
@@ -139,9 +141,10 @@ class Plan:
 
     def start(self, index: int) -> bytes:
         """State of chain number `index` before its first sweep."""
-        return self._state(index).tobytes()
+        return self.first_state(index).tobytes()
 
-    def _state(self, index: int) -> np.record:
+    def first_state(self, index: int) -> np.record:
+        """Record of that state."""
         return new_state(
             self.settings,
             self.seed,

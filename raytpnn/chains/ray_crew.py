@@ -87,7 +87,9 @@ class RayCrew:
             "resources": dict(self.resources.custom),
         }
         while len(self.workers) < min(wanted, self.most):
-            worker = BlockActor.options(**options).remote(self.uri, max(int(self.resources.cpus), 1))
+            worker = BlockActor.options(**options).remote(
+                self.uri, max(int(self.resources.cpus), 1), self.resources.gpus
+            )
             self.greetings[worker.hello.remote()] = len(self.workers)
             self.workers.append(worker)
 
@@ -169,9 +171,8 @@ class RayCrew:
         )
         for reference in done:
             del self.questions[reference]
-            answer = self.result(reference)
-            if answer is not None:
-                self.known[answer[0]] = answer[1:]
+            for chain, *done_so_far in self.result(reference):
+                self.known[chain] = tuple(done_so_far)
         if self.is_due("watch", max(WATCH_SECONDS, 0.02 * len(self.workers))):
             asked = set(self.questions.values())
             for task in self.tasks.values():

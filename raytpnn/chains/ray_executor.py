@@ -9,15 +9,19 @@ __all__ = ["RayExecutor"]
 
 
 class RayExecutor(RayCrew):
-    """A worker runs blocks of one chain at a time."""
+    """A worker runs blocks of one chain at a time, or of as many as its GPU has room for."""
 
     def idle(self) -> list[int]:
         """Workers that are ready and have nothing to do."""
         return self.free()
 
-    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
-        """Have a worker run blocks of a chain."""
-        self.send(worker, chain, "run_blocks", chain, blocks)
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+        return self.ready[worker]["width"]
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks, the same of every chain."""
+        self.send(worker, chains, "run_blocks", chains, blocks)
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Work that ended within some seconds."""
@@ -25,7 +29,8 @@ class RayExecutor(RayCrew):
         for task, reports in self.finished(seconds):
             # A worker that died came back with another process, perhaps on another node.
             self.ready[task.worker] = reports[-1].where
-            self.known.pop(task.errand, None)
+            for chain in task.errand:
+                self.known.pop(chain, None)
             outcomes.append(Outcome(task.worker, reports))
         return outcomes
 

@@ -74,8 +74,13 @@ class SpreadExecutor(RayCrew):
         self.free()
         return [slot for slot in range(self.chains) if slot not in self.slots] if self.ready else []
 
-    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
+    def width(self, worker: int) -> int:
+        """Ensembles that have a place together."""
+        return 1
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
         """Have blocks of an ensemble run."""
+        (chain,) = chains
         self.slots[worker] = chain
         self.ensembles[chain] = Ensemble(list(blocks))
         self.hand_out()

@@ -11,20 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.watch import Watched
+from raytpnn.chains.watch import Drawn
 from raytpnn.engine.chain import Block, new_record
 from raytpnn.engine.layout import STATE
-from raytpnn.posterior.draws import Draws
 
-__all__ = ["Drawn", "Part", "join_parts", "run_part"]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """What the cold replica kept of a block."""
-
-    draws: Draws
-    watched: Watched
+__all__ = ["Part", "is_cold", "join_parts", "joined", "run_part"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +108,7 @@ def join_parts(ensemble: ReplicaSet, parts: list[Part], first: int, sweeps: int,
         last - 1,
         False,
     )
-    if last in ensemble.ladder_changes(warmup):
+    if last in ensemble.stops(warmup):
         ensemble.change_ladder(last < warmup)
     return trace
 

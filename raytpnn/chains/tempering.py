@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class Tempering:
             if not isinstance(value, (bool, np.bool_)):
                 raise ValueError(f"Tempering.{name} must be True or False, got {value!r}")
 
-    def sweeps_between_swaps(self, block_sweeps: int) -> int:
-        """Sweeps from one round of swaps to the next."""
-        return self.swap_every * block_sweeps if self.spread else self.swap_every
+    def in_sweeps(self, block_sweeps: int) -> Tempering:
+        """The same with `swap_every` in sweeps, for one worker that has all replicas."""
+        if not self.spread:
+            return self
+        return replace(self, swap_every=self.swap_every * block_sweeps, spread=False)

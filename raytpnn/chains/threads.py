@@ -7,9 +7,8 @@ import queue
 import threading
 
 from raytpnn.chains.executor import Outcome
-from raytpnn.chains.host import ChainHost, Stopped
+from raytpnn.chains.hosts import local_hosts
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 
 __all__ = ["ThreadExecutor", "available_cores"]
@@ -30,7 +29,7 @@ def available_cores() -> int:
 
 
 class ThreadExecutor:
-    """A thread a worker.
+    """A thread a worker; a worker is one chain at a time, or a GPU with many.
 
     Parameters
     ----------
@@ -41,29 +40,25 @@ class ThreadExecutor:
     """
 
     def __init__(self, plan: Plan, store: BlockStore, workers: int | None = None) -> None:
-        count = min(workers or available_cores(), plan.length.chains)
-        self.hosts = [ChainHost(plan, store) for _ in range(count)]
-        self.tasks: list[queue.SimpleQueue[tuple[int, list[int]] | None]] = [
+        cores = available_cores()
+        self.hosts = local_hosts(plan, store, workers or cores, cores)
+        self.on_gpu = plan.backend == "cuda"
+        self.tasks: list[queue.SimpleQueue[tuple[list[int], list[int]] | None]] = [
             queue.SimpleQueue() for _ in self.hosts
         ]
         self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
         self.busy: set[int] = set()
         self.threads = [
             threading.Thread(target=self._work, args=(i,), name=f"raytpnn-{i}", daemon=True)
-            for i in range(count)
+            for i in range(len(self.hosts))
         ]
         for thread in self.threads:
             thread.start()
 
     def _work(self, worker: int) -> None:
         while (task := self.tasks[worker].get()) is not None:
-            chain, blocks = task
-            reports: list[BlockReport] = []
             try:
-                for block in blocks:
-                    reports.append(self.hosts[worker].run_block(chain, block))
-            except Stopped:
-                pass
+                reports = self.hosts[worker].run_blocks(*task)
             except BaseException as problem:
                 self.results.put(problem)
                 continue
@@ -73,10 +68,14 @@ class ThreadExecutor:
         """Workers with nothing to do."""
         return [i for i in range(len(self.hosts)) if i not in self.busy]
 
-    def submit(self, worker: int, chain: int, blocks: list[int]) -> None:
-        """Have a worker run blocks of a chain."""
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+        return self.hosts[worker].width
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks, the same of every chain."""
         self.busy.add(worker)
-        self.tasks[worker].put((chain, blocks))
+        self.tasks[worker].put((chains, blocks))
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Work that ended within some seconds."""
@@ -94,8 +93,7 @@ class ThreadExecutor:
 
     def progress(self) -> dict[int, tuple[int, int]]:
         """Sweeps and terms of the chains at work."""
-        known = (host.progress() for host in self.hosts)
-        return {chain: (sweeps, terms) for chain, sweeps, terms in filter(None, known)}
+        return {chain: (sweeps, terms) for host in self.hosts for chain, sweeps, terms in host.progress()}
 
     def lost(self) -> set[int]:
         """Nothing gets lost within a process."""
@@ -103,7 +101,8 @@ class ThreadExecutor:
 
     def describe(self) -> str:
         """Where the blocks run."""
-        return f"{len(self.hosts)} threads"
+        kind = "GPU" if self.on_gpu else "thread"
+        return f"{len(self.hosts)} {kind}{'s' * (len(self.hosts) > 1 or not self.on_gpu)}"
 
     def stop(self) -> None:
         """End blocks at hand."""
@@ -119,3 +118,5 @@ class ThreadExecutor:
             self.stop()
             for thread in self.threads:
                 thread.join(STOP_SECONDS)
+        for host in self.hosts:
+            host.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from raytpnn.engine.chain import Block
 from raytpnn.posterior.diagnostics import scalar_quantities
 from raytpnn.posterior.draws import Draws
 
-__all__ = ["Watched", "watch_block"]
+__all__ = ["Drawn", "Watched", "watch_block"]
 
 ARRAYS = ("f", "draw", "feature", "size", "levels")
 SCALAR = "scalar: "
@@ -68,6 +69,13 @@ class Watched:
             at += array.nbytes
         scalars = {name.removeprefix(SCALAR): held[name] for name in held if name.startswith(SCALAR)}
         return Watched(scalars, **{name: held[name] for name in ARRAYS})
+
+
+class Drawn(NamedTuple):
+    """What a block kept: its draws, and what was watched of them."""
+
+    draws: Draws
+    watched: Watched
 
 
 def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:

@@ -124,7 +124,7 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
     from raytpnn.storage.place import Place
 
     prior, moves = settings(Prior, options.prior, "prior"), settings(Moves, options.moves, "moves")
-    if options.backend != "reference" and not is_cached("joint_beta"):
+    if options.backend not in ("reference", "cuda") and not is_cached("joint_beta"):
         say("compiling the sampler: once on a machine, which takes a while")
     assert options.out is not None
     reporter: Any = make_reporter(True)

@@ -106,7 +106,9 @@ MissingIndicators = Annotated[
         rich_help_panel=DETAILS,
     ),
 ]
-Backend = Annotated[str | None, flag("auto, numba or reference; the draws are the same.", DETAILS, "auto")]
+Backend = Annotated[
+    str | None, flag("auto, numba, cuda or reference; the draws are the same.", DETAILS, "auto")
+]
 
 ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]
 MoreChains = Annotated[int | None, flag("Chains in all, if there should be more than before.", LENGTH, min=1)]

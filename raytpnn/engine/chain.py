@@ -25,7 +25,7 @@ from raytpnn.engine.layout import (
 from raytpnn.engine.setup import Problem, new_record_of
 from raytpnn.engine.units import unit_addresses
 
-__all__ = ["Block", "Chain", "new_state"]
+__all__ = ["Block", "Chain", "new_state", "tally_of"]
 
 
 def new_state(
@@ -88,6 +88,11 @@ def new_record(settings: np.record, draws: int, watched: np.ndarray) -> Record:
         fit=np.zeros((draws, len(watched))),
         size=np.zeros((draws, K_max)),
     )
+
+
+def tally_of(state: np.record) -> dict[str, tuple[int, int]]:
+    """Proposals and acceptances of every move so far."""
+    return {name: (int(p), int(a)) for name, (p, a) in zip(MOVE_NAMES, state.tally, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -161,4 +166,4 @@ class Chain:
 
     def acceptance(self) -> dict[str, tuple[int, int]]:
         """Proposals and acceptances of every move so far."""
-        return {name: (int(p), int(a)) for name, (p, a) in zip(MOVE_NAMES, self.state.tally, strict=True)}
+        return tally_of(self.state)

@@ -5,9 +5,37 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-__all__ = ["BACKENDS", "EnsembleRunner", "block_runner", "ensemble_runner"]
+__all__ = ["BACKENDS", "EnsembleRunner", "block_runner", "check_backend", "ensemble_runner", "local_backend"]
 
 BACKENDS = ("auto", "numba", "cuda", "reference")
+
+
+def check_backend(backend: str) -> None:
+    """Raise ValueError if there is no such backend."""
+    if backend not in BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
+
+
+def local_backend(backend: str) -> str:
+    """Backend that a name stands for in this process: "auto" is "cuda" if there is a GPU that it can use.
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend, or what it needs is missing.
+    """
+    check_backend(backend)
+    if backend in ("auto", "cuda"):
+        from raytpnn.engine.device import DeviceError, find_devices
+
+        try:
+            find_devices()
+        except DeviceError:
+            if backend == "cuda":
+                raise
+            return "auto"
+        return "cuda"
+    return backend
 
 
 @cache
@@ -19,10 +47,9 @@ def block_runner(backend: str) -> Any:
     ValueError
         If there is no such backend, or it is not available.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
+    check_backend(backend)
     if backend == "cuda":
-        raise ValueError("backend 'cuda' is not part of this version; use backend='numba'")
+        raise ValueError("chains of backend 'cuda' run together, see raytpnn.engine.cuda; not one by one")
     from raytpnn.engine.sweep import run_block
 
     if backend == "reference":

@@ -1,0 +1,116 @@
+// What the threads of one chain share, and how they work together.
+//
+// One block of threads runs one chain. Rows belong to threads (row i to thread i mod 256 mod threads), so that
+// passes over rows need no barrier among themselves: no thread ever reads what another wrote to a row. What is
+// no row (proposals, ratios, decisions) is the leader's work: it writes the state and leaves in `Chain` what
+// the others need to know, then all meet. A leader's section ends with a barrier, and what it writes was last
+// read before some barrier that lies in between.
+#pragma once
+
+#include "layout.cuh"
+
+// Codes of bins are uint16 (1) or uint8 (0).
+#ifndef WIDE_CODES
+#define WIDE_CODES 0
+#endif
+// Tables over bins stand in dynamic shared memory (1) or, too wide for it, in global memory (0).
+#ifndef TABLES_IN_SHARED
+#define TABLES_IN_SHARED 1
+#endif
+// The most threads a block may have; up to 128 registers a thread are then granted on every architecture.
+#ifndef MOST_THREADS
+#define MOST_THREADS 512
+#endif
+
+#if TABLES_IN_SHARED
+extern __shared__ float shared_tables[];
+#endif
+
+// Functions compiled apart and called, like the units of raytpnn/engine/units.py: registers are counted apart.
+#define UNIT __device__ __noinline__
+#define INTERNAL __device__ __forceinline__
+
+namespace raytpnn {
+
+#if WIDE_CODES
+typedef unsigned short Code;
+#else
+typedef unsigned char Code;
+#endif
+
+constexpr int WARP = 32;
+constexpr unsigned int WHOLE_WARP = 0xffffffffu;
+// Sums over rows that are taken at a time; a buffer holds half the lanes of each.
+constexpr int MOST_SUMS = 4;
+constexpr int HALF_LANES = LANES / 2;
+
+// Rows of Chain.point; when a step is judged, GRADIENT and PRECISION become the squares and logs of the way there.
+constexpr int HERE = 0, GRADIENT = 1, PRECISION = 2, THERE = 3, BACK_SQUARE = 4, BACK_LOG = 5;
+constexpr int FORTH_SQUARE = GRADIENT, FORTH_LOG = PRECISION;
+
+// Lives in shared memory, one a block of threads.
+struct Chain {
+    const Problem* problem;
+    const Settings* settings;
+    State* state;
+    DeviceWork* work;
+    double lanes[MOST_SUMS][HALF_LANES];
+    double sums[4 * MOST_VARIABLES + 3];
+    double moments[2];
+    double means[2];
+    double point[6][2 * MOST_VARIABLES + 1];
+    int trial_features[MOST_VARIABLES];
+    double trial_b[MOST_VARIABLES];
+    double trial_gamma[MOST_VARIABLES];
+    int sorted_set[MOST_VARIABLES];
+    // What the leader lets the others know.
+    int move;
+    int order;
+    int first;
+    int accepted;
+    int going_on;
+    double beta;
+    double log_ratio;
+    double intercept;
+    double pivot;
+};
+
+INTERNAL bool leader() { return threadIdx.x == 0; }
+
+// Threads that own rows: with more than there are lanes, the surplus only meets at barriers.
+INTERNAL int row_threads() { return blockDim.x < LANES ? (int)blockDim.x : LANES; }
+
+// First row (or bin) of this thread among n; the next is row_threads() on.
+INTERNAL int first_row(int n) { return (int)threadIdx.x < LANES ? (int)threadIdx.x : n; }
+
+template <class T>
+INTERNAL T* at(long long address) {
+    return reinterpret_cast<T*>(address);
+}
+
+INTERNAL int rows_of(const Chain& chain) { return (int)chain.problem->n; }
+
+// A basis function: rows 0 ... K - 1 for the terms, K_max for the trial.
+INTERNAL float* phi_of(const Chain& chain, int row) {
+    return at<float>(chain.work->phi) + (long long)row * chain.problem->n;
+}
+
+INTERNAL const Code* codes_of(const Chain& chain, int feature) {
+    return at<const Code>(chain.problem->codes) + (long long)feature * chain.problem->n;
+}
+
+// Tables 0 ... D - 1 are factors, then come slopes in b, then slopes in log gamma.
+INTERNAL float* table_of(const Chain& chain, int table) {
+#if TABLES_IN_SHARED
+    return shared_tables + table * (int)chain.work->table_width;
+#else
+    return at<float>(chain.work->table) + table * chain.work->table_width;
+#endif
+}
+
+// Row of the scratch vectors of the joint draw.
+INTERNAL double* vector_of(const Chain& chain, int row) {
+    return at<double>(chain.work->vector) + row * (chain.settings->K_max + 1);
+}
+
+}  // namespace raytpnn

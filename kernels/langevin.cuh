@@ -1,0 +1,198 @@
+// Langevin step of the numbers of one term: theta = (b, log gamma or gamma, beta)
+// (raytpnn/engine/moves/langevin.py). What concerns one coordinate is one thread's work.
+#pragma once
+
+#include "adaptation.cuh"
+#include "trial.cuh"
+
+namespace raytpnn {
+
+// Factor and slope tables of a term, whole on return; false if a factor has no mass.
+UNIT bool term_tables(Chain& chain, const int* features, const double* b, const double* gamma, int d) {
+    for (int j = 0; j < d; ++j) {
+        const double c = factor_table(chain, j, features[j], b[j], gamma[j]);
+        if (!(c >= SMALLEST_MEAN)) return false;
+        slope_tables(chain, j, features[j], b[j], gamma[j], c);
+    }
+    __syncthreads();
+    return true;
+}
+
+// Log prior of one scale in the coordinate that moves: the Jacobian of log gamma adds one log gamma.
+INTERNAL double log_gamma_prior(const Settings* settings, double gamma, double b_gamma) {
+    const double power = settings->log_gamma ? settings->a_gamma : settings->a_gamma - 1.0;
+    return power * log(gamma) - gamma / b_gamma;
+}
+
+// Log posterior of the term's numbers but for the likelihood, up to a constant.
+UNIT double log_target(const Settings* settings, const State* state, const double* gamma, double beta, int d) {
+    double value = -0.5 * (beta * beta) / state->scalar[SIGMA_BETA2];
+    for (int j = 0; j < d; ++j) value += log_gamma_prior(settings, gamma[j], state->scalar[B_GAMMA]);
+    return value;
+}
+
+// Gradient of the log target and the inverse of D in one coordinate, from the row sums.
+struct Slope {
+    double gradient, precision;
+};
+
+UNIT Slope gradient_and_precision(const Chain& chain, const double* gamma, double beta, int d, int i) {
+    const Settings* settings = chain.settings;
+    const State* state = chain.state;
+    const double* sums = chain.sums;
+    const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
+    const double prior_precision = 1.0 / state->scalar[SIGMA_BETA2];
+    const double curvature = scale * (beta * beta);
+    Slope slope;
+    if (i < d) {
+        slope.gradient = scale * beta * sums[3 + 4 * i];
+        slope.precision = curvature * sums[4 + 4 * i] + UNIFORM_PRECISION;
+    } else if (i < 2 * d) {
+        const int j = i - d;
+        const double in_log_gamma = scale * beta * sums[5 + 4 * j];
+        if (settings->log_gamma)
+            slope.gradient = in_log_gamma + settings->a_gamma - gamma[j] / state->scalar[B_GAMMA];
+        else
+            slope.gradient = (in_log_gamma + settings->a_gamma - 1.0) / gamma[j] - 1.0 / state->scalar[B_GAMMA];
+        slope.precision = curvature * sums[6 + 4 * j] + settings->a_gamma;
+    } else {
+        slope.gradient = scale * sums[1] - beta * prior_precision;
+        slope.precision = scale * sums[2] + prior_precision;
+    }
+    if (!settings->preconditioned) slope.precision = 1.0;
+    return slope;
+}
+
+// Coordinate i of term k.
+INTERNAL double coordinate_of_term(const Chain& chain, int k, int d, int i) {
+    const State* state = chain.state;
+    if (i < d) return state->b[k][i];
+    if (i == 2 * d) return state->beta[k];
+    const double gamma = state->gamma[k][i - d];
+    return chain.settings->log_gamma ? log(gamma) : gamma;
+}
+
+// Proposed point in THERE, every coordinate by one thread; the way there in the other rows.
+INTERNAL void propose_point(Chain& chain, int k, int d, double log_step) {
+    const State* state = chain.state;
+    for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
+        const Slope slope = gradient_and_precision(chain, state->gamma[k], state->beta[k], d, i);
+        const Uniforms drawn = uniforms(state, FOR_LANGEVIN, k, 1 + i / 2);
+        const double here = coordinate_of_term(chain, k, d, i);
+        const double step = exp(log_step);
+        const double spread = step / sqrt(slope.precision);
+        const double drift = (0.5 * step) * step * slope.gradient / slope.precision;
+        chain.point[HERE][i] = here;
+        chain.point[GRADIENT][i] = slope.gradient;
+        chain.point[PRECISION][i] = slope.precision;
+        chain.point[THERE][i] = here + drift + spread * normal_quantile(i % 2 == 0 ? drawn.u : drawn.v);
+    }
+    __syncthreads();
+}
+
+// The proposed point as the trial's numbers; false if it lies outside the prior's support: the leader's work.
+UNIT bool trial_of_point(Chain& chain, int d) {
+    for (int j = 0; j < d; ++j) {
+        const double b = chain.point[THERE][j];
+        double gamma = chain.point[THERE][d + j];
+        if (chain.settings->log_gamma) {
+            if (!((gamma < 0.0 ? -gamma : gamma) < 600.0)) return false;
+            gamma = exp(gamma);
+        }
+        if (!(b > 0.0 && b < 1.0 && gamma > 0.0)) return false;
+        chain.trial_b[j] = b;
+        chain.trial_gamma[j] = gamma;
+    }
+    return true;
+}
+
+// Squared and scaled gap between where a coordinate is and where the drift from `origin` leads.
+INTERNAL double squared_gap(double origin, double gradient, double precision, double target, double step) {
+    const double drift = (0.5 * step) * step * gradient / precision;
+    const double gap = target - origin - drift;
+    return (gap * gap) * precision;
+}
+
+// What every coordinate adds to the log densities of the way there and back.
+INTERNAL void weigh_ways(Chain& chain, int d, double log_step) {
+    for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
+        const double step = exp(log_step);
+        const double here = chain.point[HERE][i], there = chain.point[THERE][i];
+        const double gradient = chain.point[GRADIENT][i], precision = chain.point[PRECISION][i];
+        const Slope back = gradient_and_precision(chain, chain.trial_gamma, chain.point[THERE][2 * d], d, i);
+        chain.point[BACK_SQUARE][i] = squared_gap(there, back.gradient, back.precision, here, step);
+        chain.point[BACK_LOG][i] = log(back.precision);
+        chain.point[FORTH_SQUARE][i] = squared_gap(here, gradient, precision, there, step);
+        chain.point[FORTH_LOG][i] = log(precision);
+    }
+    __syncthreads();
+}
+
+// Log density of a proposal, up to a constant: half the log-determinant of D^-1 and the squares.
+INTERNAL double log_proposal(const double* squares, const double* logs, double step, int size) {
+    double total = 0.0;
+    double determinant = 0.0;
+    for (int i = 0; i < size; ++i) {
+        total += squares[i];
+        determinant += logs[i];
+    }
+    return 0.5 * determinant - 0.5 * total / (step * step);
+}
+
+// Propose and evaluate: the log acceptance ratio for the leader, minus infinity if impossible.
+UNIT double log_ratio_of_move(Chain& chain, int k, int d, double log_step) {
+    const double impossible = from_bits((long long)0xfff0000000000000ull);
+    const Settings* settings = chain.settings;
+    State* state = chain.state;
+    const int* features = state->features[k];
+    const int trial = (int)settings->K_max;
+    if (!term_tables(chain, features, state->b[k], state->gamma[k], d)) return impossible;
+    evaluate(chain, fit_of(chain), k, 0.0, k, 0.0, DERIVATIVES + MOMENTS, k, features, d);
+    propose_point(chain, k, d, log_step);
+    if (leader()) chain.accepted = trial_of_point(chain, d);
+    __syncthreads();
+    if (!chain.accepted) return impossible;
+    if (!term_tables(chain, features, chain.trial_b, chain.trial_gamma, d)) return impossible;
+    for (int j = 0; j < d; ++j) multiply_factor(chain, features[j], j, trial);
+    const double beta = state->beta[k], new_beta = chain.point[THERE][2 * d];
+    const int need = DERIVATIVES + LIKELIHOOD + MOMENTS;
+    evaluate(chain, fit_of(chain), k, beta, trial, new_beta, need, trial, features, d);
+    weigh_ways(chain, d, log_step);
+    if (!leader()) return impossible;
+    const double here = log_target(settings, state, state->gamma[k], beta, d);
+    const double there = log_target(settings, state, chain.trial_gamma, new_beta, d);
+    const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
+    const double change = scale * (chain.sums[0] - state->scalar[FIT_LOGLIK]) + there - here;
+    const int size = 2 * d + 1;
+    const double step = exp(log_step);
+    const double back = log_proposal(chain.point[BACK_SQUARE], chain.point[BACK_LOG], step, size);
+    const double forth = log_proposal(chain.point[FORTH_SQUARE], chain.point[FORTH_LOG], step, size);
+    return change + back - forth;
+}
+
+// One Langevin step of term k.
+INTERNAL void langevin(Chain& chain, int k, bool warming_up) {
+    const Settings* settings = chain.settings;
+    State* state = chain.state;
+    const int d = (int)state->order[k];
+    const double log_ratio = log_ratio_of_move(chain, k, d, state->log_step[d]);
+    __syncthreads();
+    if (leader()) {
+        chain.accepted = log(uniforms(state, FOR_LANGEVIN, k, 0).u) < log_ratio;
+        state->tally[LANGEVIN][0] += 1;
+        if (chain.accepted) {
+            state->tally[LANGEVIN][1] += 1;
+            for (int j = 0; j < d; ++j) chain.trial_features[j] = state->features[k][j];
+            take_trial(chain, k, d, chain.point[THERE][2 * d]);
+            state->scalar[FIT_LOGLIK] = chain.sums[0];
+        }
+        if (warming_up && settings->adapt) adapt_step(settings, state, d, log_ratio);
+    }
+    __syncthreads();
+    if (chain.accepted) {
+        take_trial_fit(chain);
+        copy_phi(chain, (int)settings->K_max, k);
+    }
+}
+
+}  // namespace raytpnn

@@ -1,0 +1,33 @@
+"""Which workers a plan's backend calls for."""
+
+from __future__ import annotations
+
+from raytpnn.chains.host import ChainHost, Host
+from raytpnn.chains.part_host import PartHost
+from raytpnn.chains.plan import Plan
+from raytpnn.chains.store import BlockStore
+
+__all__ = ["local_hosts", "one_host"]
+
+
+def local_hosts(plan: Plan, store: BlockStore, workers: int, cores: int) -> list[Host]:
+    """Workers within this process: one a GPU for backend "cuda", else so many of one chain each."""
+    if plan.backend != "cuda":
+        return [ChainHost(plan, store) for _ in range(min(workers, plan.length.chains))]
+    from raytpnn.chains.group_host import GroupHost
+    from raytpnn.engine.device import find_devices
+
+    devices = find_devices()[: plan.length.chains]
+    return [GroupHost(plan, store, device, max(cores // len(devices), 1)) for device in devices]
+
+
+def one_host(plan: Plan, store: BlockStore, threads: int, gpu_share: float) -> Host:
+    """The worker of a process that has some threads and, for backend "cuda", a GPU or a part of one."""
+    if plan.spread:
+        return PartHost(plan, store)
+    if plan.backend != "cuda":
+        return ChainHost(plan, store, threads)
+    from raytpnn.chains.group_host import GroupHost
+    from raytpnn.engine.device import find_devices
+
+    return GroupHost(plan, store, find_devices()[0], threads, min(gpu_share, 1.0))

@@ -1,0 +1,58 @@
+"""A worker among whom the replicas of ensembles are spread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from raytpnn.chains.host import ChainHost, ended_chain
+from raytpnn.chains.plan import Plan
+from raytpnn.chains.replicas import ReplicaSet
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.spread import Part, is_cold, join_parts, joined, run_part
+from raytpnn.chains.store import BlockStore
+
+__all__ = ["PartHost"]
+
+
+class PartHost(ChainHost):
+    """Room for one replica at a time of ensembles that swap at ends of blocks.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a tempered run that is spread.
+    store : BlockStore
+    """
+
+    chain: ReplicaSet
+
+    def __init__(self, plan: Plan, store: BlockStore) -> None:
+        super().__init__(plan, store, in_parts=True)
+
+    def run_part(self, chain: int, block: int, replica: int) -> Part:
+        """Run one replica's part of a block; keeps nothing. Run twice, it gives the same part."""
+        length, (first, sweeps) = self.plan.length, self.blocks[block]
+        ensemble = self.prepare(chain, block)
+        cold = is_cold(ensemble, replica)
+        # Others than the cold one have nothing to show.
+        self.running = chain if cold else None
+        try:
+            part, result = run_part(ensemble, replica, first, sweeps, length.warmup, length.thin)
+        finally:
+            self.running = None
+        drawn = self.drawn(chain, block, result)
+        return replace(part, drawn=drawn) if cold else part
+
+    def join_block(self, chain: int, block: int, parts: list[Part], seconds: float) -> BlockReport:
+        """Make a block of its parts, swap, and store it; `seconds` is how long the parts took."""
+        first, sweeps = self.blocks[block]
+        ensemble = self.prepare(chain, block)
+        levels = join_parts(ensemble, parts, first, sweeps, self.plan.length.warmup)
+        drawn = joined(parts, levels + self.plan.level_constant())
+        return self.keep(chain, block, ended_chain(ensemble, None), drawn, seconds)
+
+    def prepare(self, chain: int, block: int) -> ReplicaSet:
+        """Go back to where a block starts."""
+        self.chain.problem = self.problem_of(block)
+        self.chain.restore(self.state_before(chain, block))
+        return self.chain

@@ -1,0 +1,139 @@
+"""The CUDA headers that repeat what Python says: constants and records, written from their source.
+
+`python -m raytpnn.engine.device_headers kernels` writes them anew; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from raytpnn.engine import device_layout, layout, prior_draw, random, rows, swap, tables
+from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
+from raytpnn.engine.moves import coefficient, langevin, trial
+from raytpnn.model.families import FAMILIES, base
+from raytpnn.numerics import constants, lanes, philox
+
+__all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
+
+NOTICE = "// Written by raytpnn/engine/device_headers.py from the Python source: do not edit.\n#pragma once\n"
+C_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "int64": "long long",
+    "uint64": "unsigned long long",
+    "int32": "int",
+    "bool": "bool",
+}
+# Names of the numbers that kernels share with the Python source, by module.
+SHARED = (
+    (lanes, ("LANES", "BLOCK")),
+    (
+        layout,
+        (
+            *("MOST_TERMS", "MOST_VARIABLES", "N_SCALARS"),
+            *("INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
+            *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE"),
+            *("STOP", "SWEEPS_DONE", "TERMS"),
+            *("FOR_BIRTH_DEATH", "FOR_NEW_SET", "FOR_NEW_FACTOR", "FOR_NEW_BETA"),
+            *("FOR_RESTRUCTURE", "FOR_RESTRUCTURE_FACTOR", "FOR_RESTRUCTURE_BETA"),
+            *("FOR_LANGEVIN", "FOR_JOINT_BETA", "FOR_INTERCEPT", "FOR_NUISANCE", "FOR_SCALES"),
+        ),
+    ),
+    (device_layout, ("BEGIN", "PRIOR_DRAWS")),
+    (base, ("DERIVATIVES", "LIKELIHOOD")),
+    (rows, ("MOMENTS", "TOTALS")),
+    (random, ("MOST_TRIES", "STEP")),
+    (tables, ("SMALLEST_MEAN",)),
+    (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
+    (langevin, ("UNIFORM_PRECISION",)),
+    (trial, ("GAMMA_SLOTS",)),
+    (prior_draw, ("MOST_DRAWS",)),
+    (swap, ("FOR_SWAP", "NEITHER", "HOT", "COLD")),
+    (philox, ("MULTIPLIER_0", "MULTIPLIER_1", "WEYL_0", "WEYL_1", "ROUNDS")),
+)
+
+
+def _number(value: object) -> str:
+    """A C literal of exactly that value."""
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, np.unsignedinteger):
+        return f"{int(value):#x}u"
+    if isinstance(value, int) and value.bit_length() > 31:
+        return f"{value:#x}ll"
+    return str(value)
+
+
+def _c_type(value: object) -> str:
+    if isinstance(value, float):
+        return "double"
+    if isinstance(value, np.unsignedinteger):
+        return "unsigned int"
+    return "long long" if isinstance(value, int) and value.bit_length() > 31 else "int"
+
+
+def _constant(name: str, value: object) -> str:
+    return f"constexpr {_c_type(value)} {name} = {_number(value)};\n"
+
+
+def constants_header() -> str:
+    """Text of kernels/constants.cuh: numbers as constants, polynomials as lists of arguments."""
+    text = NOTICE + "\nnamespace raytpnn {\n"
+    for family in FAMILIES.values():
+        text += _constant(family.name.upper(), family.code)
+    for module, names in SHARED:
+        text += f"\n// {module.__name__}\n"
+        text += "".join(_constant(name, getattr(module, name)) for name in names)
+    text += f"\n// {constants.__name__}\n"
+    lists = ""
+    for name, value in vars(constants).items():
+        if isinstance(value, tuple):
+            lists += f"#define {name} \\\n    " + ", \\\n    ".join(_number(item) for item in value) + "\n"
+        elif isinstance(value, (int, float)):
+            text += _constant(name, value)
+    return text + "}  // namespace raytpnn\n\n" + lists
+
+
+def _struct(name: str, dtype: np.dtype) -> str:
+    """C struct of a record, with its offsets asserted."""
+    lines, checks = [], []
+    for field, (kind, offset, *_) in dict(dtype.fields or {}).items():
+        element, shape = kind.base, kind.shape
+        extents = "".join(f"[{extent}]" for extent in shape)
+        lines.append(f"    {C_TYPES[element.name]} {field}{extents};\n")
+        checks.append(f'static_assert(__builtin_offsetof({name}, {field}) == {offset}, "{name}.{field}");\n')
+    checks.append(f'static_assert(sizeof({name}) == {dtype.itemsize}, "{name}");\n')
+    return f"struct {name} {{\n" + "".join(lines) + "};\n" + "".join(checks)
+
+
+def layout_header() -> str:
+    """Text of kernels/layout.cuh: the records as C structs."""
+    records = {
+        "Problem": layout.PROBLEM,
+        "Settings": layout.SETTINGS,
+        "State": layout.STATE,
+        "Ladder": LADDER,
+        "DeviceWork": device_layout.DEVICE_WORK,
+        "DeviceRecord": device_layout.DEVICE_RECORD,
+    }
+    text = NOTICE + "\nnamespace raytpnn {\n"
+    text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))
+    text += _constant("N_STEPS", layout.MOST_VARIABLES + 1)
+    text += "".join("\n" + _struct(name, dtype) for name, dtype in records.items())
+    return text + "}  // namespace raytpnn\n"
+
+
+HEADERS = {"constants.cuh": constants_header, "layout.cuh": layout_header}
+
+
+def write_headers(folder: Path) -> None:
+    """Write the headers into a folder."""
+    for name, text in HEADERS.items():
+        (folder / name).write_text(text())
+
+
+if __name__ == "__main__":
+    write_headers(Path(sys.argv[1]))
