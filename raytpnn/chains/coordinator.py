@@ -7,12 +7,14 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
+from raytpnn.chains.assessor import Assessor
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.interrupts import Interrupts
 from raytpnn.chains.monitor import GROWTH, Convergence, Monitor
 from raytpnn.chains.plan import Length
 from raytpnn.chains.progress import ChainStatus, Reporter
 from raytpnn.chains.report import BlockReport
+from raytpnn.chains.turns import Turns
 
 __all__ = ["Finish", "Goal", "Journal", "run_blocks"]
 
@@ -24,7 +26,8 @@ MOST_BLOCKS = 10
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
 DISPLAY_SHARE = 0.02
-EXPECTED_ASSESSMENT_SECONDS = 0.3
+# How long workers that become idle may wait for R-hat, which may end the run.
+PATIENCE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class _Run:
         self.length = length
         self.journal = journal
         self.monitor = monitor
+        self.assessor = Assessor(monitor)
         self.goal = goal
         self.reporter = reporter
         self.begin = time.monotonic()
@@ -134,18 +138,33 @@ class _Run:
         self.block_seconds = math.inf
         self.reported = -math.inf
         self.last_chain: dict[int, int] = {}
+        # Of every chain the report on its furthest block: going through all of them takes too long.
+        self.latest = [reports[max(reports)] if reports else None for reports in journal.reports]
         self.looked_at = 0
-        self.assessments = 0
         self.finish = Finish()
 
     def hand_out(self) -> None:
-        """Give every idle worker the chain that is furthest behind."""
-        for worker in self.executor.idle():
-            chain = self.next_chain(worker)
+        """Give every idle worker the chain that is furthest behind, if there is a choice one that it knows."""
+        idle = self.executor.idle()
+        if not idle:
+            return
+        turns = self.turns()
+        for worker in idle:
+            chain = turns.take(self.last_chain.get(worker))
             if chain is None:
                 return
+            self.last_chain[worker] = chain
             self.executor.submit(worker, chain, self.batch(chain))
             self.running[worker] = chain
+
+    def turns(self) -> Turns:
+        """Chains that may go on and are not at work."""
+        taken = self.at_work()
+        return Turns(
+            (blocks[0], chain)
+            for chain, blocks in enumerate(self.journal.to_do)
+            if blocks and chain not in taken and self.may_begin(blocks[0])
+        )
 
     def at_work(self) -> set[int]:
         """Chains whose blocks can be expected to end."""
@@ -157,21 +176,6 @@ class _Run:
         most = max(1, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
         blocks = self.journal.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
-
-    def next_chain(self, worker: int) -> int | None:
-        """Chain that should go on next, one that the worker knows if there is a choice."""
-        taken = self.at_work()
-        free = [
-            (blocks[0], chain)
-            for chain, blocks in enumerate(self.journal.to_do)
-            if blocks and chain not in taken and self.may_begin(blocks[0])
-        ]
-        if not free:
-            return None
-        last = self.last_chain.get(worker)
-        _, chain = min(free, key=lambda task: (task[0], task[1] != last, task[1]))
-        self.last_chain[worker] = chain
-        return chain
 
     def may_begin(self, block: int) -> bool:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""
@@ -195,27 +199,59 @@ class _Run:
         if report.block in self.journal.to_do[report.chain]:
             self.journal.to_do[report.chain].remove(report.block)
             self.journal.reports[report.chain][report.block] = report
+            latest = self.latest[report.chain]
+            if latest is None or latest.block < report.block:
+                self.latest[report.chain] = report
             self.monitor.add(report.chain, report.block, report.watched)
 
     def look_at_rounds(self) -> None:
         """Assess the latest complete round if it is time; stop there if the targets are met.
 
         With targets every round from which the draws have grown enough is assessed, in order: whether the
-        run stops at a round does not depend on how many more were finished in the meantime.
+        run stops at a round does not depend on how many more were finished in the meantime. What takes longer
+        than the patience goes on beside the blocks.
         """
-        if self.goal.by_rounds:
-            while (due := self.next_due()) is not None and due <= self.rounds:
-                self.assess(due)
-                assert self.finish.convergence is not None
-                self.finish.reached = self.finish.convergence.reached(
-                    self.goal.rhat, self.goal.ess, self.length.chains
-                )
-                if self.finish.reached:
-                    self.finish.stopped = "target"
-                    self.finish.rounds = due
+        while self.finish.stopped is None:
+            if not self.assessor.busy:
+                due = self.due()
+                if due is None:
                     return
-        elif self.rounds > self.looked_at and self.draws_at(self.rounds) and self.affordable():
-            self.assess(self.rounds)
+                self.assessor.begin(due)
+                self.looked_at = due
+            patience = self.assessor.begun + PATIENCE_SECONDS - time.monotonic()
+            if not self.take_assessment(max(patience, 0.0)):
+                return
+
+    def due(self) -> int | None:
+        """Round that is to be looked at now; None if there is none."""
+        if self.goal.by_rounds:
+            due = self.next_due()
+            return due if due is not None and due <= self.rounds else None
+        draws = self.draws_at(self.rounds)
+        return self.rounds if self.rounds > self.looked_at and draws and self.affordable(draws) else None
+
+    def take_assessment(self, seconds: float) -> bool:
+        """Take note of R-hat if it is known within some seconds; stop if the targets are met."""
+        found = self.assessor.result(seconds)
+        if found is None:
+            return False
+        self.finish.convergence = found.convergence
+        self.finish.assessing = self.assessor.seconds
+        self.reporter.assessed(found.convergence)
+        if self.goal.by_rounds:
+            self.finish.reached = found.convergence.reached(self.goal.rhat, self.goal.ess, self.length.chains)
+            if self.finish.reached:
+                self.finish.stopped = "target"
+                self.finish.rounds = found.rounds
+        return True
+
+    def look_at_the_end(self, interrupts: Interrupts) -> None:
+        """Compare the rounds that are left with the targets, however long that takes, unless interrupted."""
+        while self.finish.stopped is None and not interrupts.count:
+            self.look_at_rounds()
+            if not self.assessor.busy:
+                return
+            self.take_assessment(POLL_SECONDS)
 
     def next_due(self) -> int | None:
         """Next round at which the targets are compared; None after the last."""
@@ -228,19 +264,10 @@ class _Run:
         """Draws of a chain after so many rounds."""
         return 0 if rounds == 0 else self.length.draws_before(sum(self.blocks[rounds - 1]))
 
-    def affordable(self) -> bool:
-        """Whether another R-hat leaves the share of the time that goes into it small."""
-        cost = self.finish.assessing / max(self.assessments, 1) or EXPECTED_ASSESSMENT_SECONDS
-        return self.finish.assessing + cost < DISPLAY_SHARE * (time.monotonic() - self.begin)
-
-    def assess(self, rounds: int) -> None:
-        """R-hat and ESS after so many rounds."""
-        begin = time.monotonic()
-        self.finish.convergence = self.monitor.assess(rounds - 1)
-        self.finish.assessing += time.monotonic() - begin
-        self.assessments += 1
-        self.looked_at = rounds
-        self.reporter.assessed(self.finish.convergence)
+    def affordable(self, draws: int) -> bool:
+        """Whether R-hat of so many draws leaves the share of the time that goes into it small."""
+        spent = self.finish.assessing + self.assessor.cost(draws)
+        return spent < DISPLAY_SHARE * (time.monotonic() - self.begin)
 
     def report(self) -> None:
         """Show where the chains are, now and then."""
@@ -256,8 +283,7 @@ class _Run:
 
     def status(self, chain: int, current: tuple[int, int] | None) -> ChainStatus:
         """Where one chain is."""
-        reports = self.journal.reports[chain]
-        last = reports[max(reports)] if reports else None
+        last = self.latest[chain]
         sweeps, terms = current or ((last.sweeps, last.terms) if last else (0, 0))
         if last is None:
             return ChainStatus(chain, sweeps, terms)
@@ -309,7 +335,10 @@ def run_blocks(
                 if interrupts.count > 1 or run.finish.stopped == "target":
                     executor.stop()
                     break
+            if goal.by_rounds:
+                run.look_at_the_end(interrupts)
         finally:
+            run.assessor.cancel()
             executor.close()
     run.finish.seconds = time.monotonic() - run.begin
     return run.finish
