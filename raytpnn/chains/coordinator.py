@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +13,7 @@ from raytpnn.chains.assessor import Assessor
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.interrupts import Interrupts
 from raytpnn.chains.monitor import GROWTH, Convergence, Monitor
+from raytpnn.chains.observer import Observer
 from raytpnn.chains.plan import Length
 from raytpnn.chains.progress import ChainStatus, Reporter
 from raytpnn.chains.report import BlockReport
@@ -122,8 +125,10 @@ class _Run:
         goal: Goal,
         reporter: Reporter,
         teacher: Teacher | None,
+        observers: Sequence[Observer],
     ) -> None:
         self.teacher = teacher
+        self.observers = observers
         self.executor = executor
         self.length = length
         self.journal = journal
@@ -144,7 +149,7 @@ class _Run:
         self.finish = Finish()
 
     def hand_out(self) -> None:
-        """Give every idle worker the chain that is furthest behind, if there is a choice one that it knows."""
+        """Give every idle worker the chain furthest behind, if there is a choice one that it knows."""
         idle = self.executor.idle()
         if not idle:
             return
@@ -188,12 +193,12 @@ class _Run:
         for outcome in self.executor.wait(seconds):
             self.running.pop(outcome.worker, None)
             for report in outcome.reports:
-                self.note(report)
+                self.note(outcome.worker, report)
         self.rounds = self.journal.complete_rounds(len(self.blocks))
         if self.teacher is not None:
             self.teacher.learn(self.journal, self.rounds)
 
-    def note(self, report: BlockReport) -> None:
+    def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
         self.block_seconds = max(report.seconds, 1e-6)
         if report.block in self.journal.to_do[report.chain]:
@@ -203,6 +208,8 @@ class _Run:
             if latest is None or latest.block < report.block:
                 self.latest[report.chain] = report
             self.monitor.add(report.chain, report.block, report.watched)
+            for observer in self.observers:
+                observer.block(worker, report)
 
     def look_at_rounds(self) -> None:
         """Assess the latest complete round if it is time; stop there if the targets are met.
@@ -238,6 +245,8 @@ class _Run:
         self.finish.convergence = found.convergence
         self.finish.assessing = self.assessor.seconds
         self.reporter.assessed(found.convergence)
+        for observer in self.observers:
+            observer.assessed(found.convergence)
         if self.goal.by_rounds:
             self.finish.reached = found.convergence.reached(self.goal.rhat, self.goal.ess, self.length.chains)
             if self.finish.reached:
@@ -280,6 +289,8 @@ class _Run:
             [self.status(chain, current.get(chain)) for chain in range(self.length.chains)],
             self.executor.describe(),
         )
+        for observer in self.observers:
+            observer.tick()
 
     def status(self, chain: int, current: tuple[int, int] | None) -> ChainStatus:
         """Where one chain is."""
@@ -304,16 +315,19 @@ def run_blocks(
     goal: Goal,
     reporter: Reporter,
     teacher: Teacher | None = None,
+    observers: Sequence[Observer] = (),
 ) -> Finish:
     """Run all blocks that are to do, or as many as it takes.
 
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, journal, monitor, goal, reporter, teacher)
+    run = _Run(executor, length, journal, monitor, goal, reporter, teacher, observers)
     if teacher is not None:
         teacher.learn(journal, run.rounds)
-    with Interrupts() as interrupts, reporter:
+    with Interrupts() as interrupts, ExitStack() as audience, reporter:
+        for observer in observers:
+            audience.enter_context(observer)
         try:
             run.look_at_rounds()
             while any(journal.to_do):

@@ -24,7 +24,7 @@ class Turns:
         self.blocks = sorted(self.at_block, reverse=True)
 
     def take(self, liked: int | None) -> int | None:
-        """Take one of the chains furthest behind, that which is liked if it is among them; None if none waits."""
+        """Take one of the chains furthest behind, the liked one if it is among them; None if none waits."""
         while self.blocks and not self.at_block[self.blocks[-1]]:
             self.blocks.pop()
         if not self.blocks:
