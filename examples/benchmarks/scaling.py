@@ -4,8 +4,8 @@
     python examples/benchmarks/scaling.py --profile  where the coordinator's time goes at the most chains
 
 The coordinator, its monitor, its journal and its side of Ray are the real ones. The workers are stand-ins: a
-few processes play all of them, wait as long as a block would take and send the report of a real block, recorded
-before, so that two cores can play a thousand. What workers would write is counted, not written.
+few processes play all of them, wait as long as a block would take and send the report of a real block,
+recorded before, so that two cores can play a thousand. What workers would write is counted, not written.
 """
 
 from __future__ import annotations
