@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from raytpnn.chains.adaptive import WeightTeacher
+from raytpnn.chains.block_log import BlockLog
 from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.observer import Observer
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.progress import Reporter
 from raytpnn.chains.ray_session import RaySession
@@ -94,7 +96,21 @@ def conduct(
     if plan.adaptive:
         blocks = store.store if isinstance(store, Run) else store
         teacher = WeightTeacher(plan.length, blocks, len(plan.problem.codes))
-    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter, teacher)
+    observers = make_observers(plan, store, journal, ways)
+    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter, teacher, observers)
+
+
+def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways: Ways) -> list[Observer]:
+    """Those who look on: the log of a run on disk, and figures for Prometheus where there is Ray."""
+    if not isinstance(store, Run):
+        return []
+    observers: list[Observer] = [BlockLog(store.place, plan.length, ways.reporter, ways.on_ray)]
+    if ways.on_ray:
+        from raytpnn.chains.metrics import RunMetrics
+
+        done = sum(len(reports) for reports in journal.reports)
+        observers.append(RunMetrics(str(store.place), plan.length, done))
+    return observers
 
 
 def connected(ways: Ways) -> AbstractContextManager[Any]:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
+from raytpnn.chains.assessor import Assessor
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.interrupts import Interrupts
 from raytpnn.chains.monitor import GROWTH, Convergence, Monitor
+from raytpnn.chains.observer import Observer
 from raytpnn.chains.plan import Length
 from raytpnn.chains.progress import ChainStatus, Reporter
 from raytpnn.chains.report import BlockReport
+from raytpnn.chains.turns import Turns
 
 __all__ = ["Finish", "Goal", "Journal", "run_blocks"]
 
@@ -26,7 +32,8 @@ WIDE_BLOCKS = 4
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
 DISPLAY_SHARE = 0.02
-EXPECTED_ASSESSMENT_SECONDS = 0.3
+# How long workers that become idle may wait for R-hat, which may end the run.
+PATIENCE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -121,12 +128,15 @@ class _Run:
         goal: Goal,
         reporter: Reporter,
         teacher: Teacher | None,
+        observers: Sequence[Observer],
     ) -> None:
         self.teacher = teacher
+        self.observers = observers
         self.executor = executor
         self.length = length
         self.journal = journal
         self.monitor = monitor
+        self.assessor = Assessor(monitor)
         self.goal = goal
         self.reporter = reporter
         self.begin = time.monotonic()
@@ -136,19 +146,41 @@ class _Run:
         self.block_seconds = math.inf
         self.reported = -math.inf
         self.last_chains: dict[int, list[int]] = {}
+        # Of every chain the report on its furthest block: going through all of them takes too long.
+        self.latest = [reports[max(reports)] if reports else None for reports in journal.reports]
         self.looked_at = 0
-        self.assessments = 0
         self.finish = Finish()
 
     def hand_out(self) -> None:
-        """Give every idle worker the chain that is furthest behind, or as many such as it runs together."""
+        """Give every idle worker the chain furthest behind, or as many such as it runs together."""
         idle = self.executor.idle()
+        if not idle:
+            return
+        turns = self.turns()
         for place, worker in enumerate(idle):
-            chains, blocks = self.next_chains(worker, len(idle) - place)
-            if not chains:
+            # Chains that the worker knows, if there is a choice; the work is spread over all that are idle.
+            liked = self.last_chains.get(worker, [])
+            width = min(self.executor.width(worker), -(-turns.waiting // (len(idle) - place)))
+            first = turns.take(liked)
+            if first is None:
                 return
+            blocks = self.batch(first, width)
+            chains = [first, *turns.take_like(liked, width - 1, partial(self.has_next, blocks))]
+            self.last_chains[worker] = self.running[worker] = chains
             self.executor.submit(worker, chains, blocks)
-            self.running[worker] = chains
+
+    def has_next(self, blocks: list[int], chain: int) -> bool:
+        """Whether these are the next blocks of a chain."""
+        return self.journal.to_do[chain][: len(blocks)] == blocks
+
+    def turns(self) -> Turns:
+        """Chains that may go on and are not at work."""
+        taken = self.at_work()
+        return Turns(
+            (blocks[0], chain)
+            for chain, blocks in enumerate(self.journal.to_do)
+            if blocks and chain not in taken and self.may_begin(blocks[0])
+        )
 
     def at_work(self) -> set[int]:
         """Chains whose blocks can be expected to end."""
@@ -162,28 +194,6 @@ class _Run:
         blocks = self.journal.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 
-    def next_chains(self, worker: int, sharers: int) -> tuple[list[int], list[int]]:
-        """Chains that should go on next, and their blocks: those that the worker knows if there is a choice.
-
-        `sharers` workers are idle, this one included: what is to do is spread over them.
-        """
-        taken = self.at_work()
-        last = self.last_chains.get(worker, [])
-        free = sorted(
-            (blocks[0], chain not in last, chain)
-            for chain, blocks in enumerate(self.journal.to_do)
-            if blocks and chain not in taken and self.may_begin(blocks[0])
-        )
-        if not free:
-            return [], []
-        width = self.executor.width(worker)
-        blocks = self.batch(free[0][2], width)
-        # All of them run the same blocks.
-        alike = [chain for *_, chain in free if self.journal.to_do[chain][: len(blocks)] == blocks]
-        chains = alike[: min(width, -(-len(free) // sharers))]
-        self.last_chains[worker] = chains
-        return chains, blocks
-
     def may_begin(self, block: int) -> bool:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""
         if self.goal.by_rounds and block > self.rounds + LEAD:
@@ -195,38 +205,74 @@ class _Run:
         for outcome in self.executor.wait(seconds):
             self.running.pop(outcome.worker, None)
             for report in outcome.reports:
-                self.note(report)
+                self.note(outcome.worker, report)
         self.rounds = self.journal.complete_rounds(len(self.blocks))
         if self.teacher is not None:
             self.teacher.learn(self.journal, self.rounds)
 
-    def note(self, report: BlockReport) -> None:
+    def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
         self.block_seconds = max(report.seconds, 1e-6)
         if report.block in self.journal.to_do[report.chain]:
             self.journal.to_do[report.chain].remove(report.block)
             self.journal.reports[report.chain][report.block] = report
+            latest = self.latest[report.chain]
+            if latest is None or latest.block < report.block:
+                self.latest[report.chain] = report
             self.monitor.add(report.chain, report.block, report.watched)
+            for observer in self.observers:
+                observer.block(worker, report)
 
     def look_at_rounds(self) -> None:
         """Assess the latest complete round if it is time; stop there if the targets are met.
 
         With targets every round from which the draws have grown enough is assessed, in order: whether the
-        run stops at a round does not depend on how many more were finished in the meantime.
+        run stops at a round does not depend on how many more were finished in the meantime. What takes longer
+        than the patience goes on beside the blocks.
         """
-        if self.goal.by_rounds:
-            while (due := self.next_due()) is not None and due <= self.rounds:
-                self.assess(due)
-                assert self.finish.convergence is not None
-                self.finish.reached = self.finish.convergence.reached(
-                    self.goal.rhat, self.goal.ess, self.length.chains
-                )
-                if self.finish.reached:
-                    self.finish.stopped = "target"
-                    self.finish.rounds = due
+        while self.finish.stopped is None:
+            if not self.assessor.busy:
+                due = self.due()
+                if due is None:
                     return
-        elif self.rounds > self.looked_at and self.draws_at(self.rounds) and self.affordable():
-            self.assess(self.rounds)
+                self.assessor.begin(due)
+                self.looked_at = due
+            patience = self.assessor.begun + PATIENCE_SECONDS - time.monotonic()
+            if not self.take_assessment(max(patience, 0.0)):
+                return
+
+    def due(self) -> int | None:
+        """Round that is to be looked at now; None if there is none."""
+        if self.goal.by_rounds:
+            due = self.next_due()
+            return due if due is not None and due <= self.rounds else None
+        draws = self.draws_at(self.rounds)
+        return self.rounds if self.rounds > self.looked_at and draws and self.affordable(draws) else None
+
+    def take_assessment(self, seconds: float) -> bool:
+        """Take note of R-hat if it is known within some seconds; stop if the targets are met."""
+        found = self.assessor.result(seconds)
+        if found is None:
+            return False
+        self.finish.convergence = found.convergence
+        self.finish.assessing = self.assessor.seconds
+        self.reporter.assessed(found.convergence)
+        for observer in self.observers:
+            observer.assessed(found.convergence)
+        if self.goal.by_rounds:
+            self.finish.reached = found.convergence.reached(self.goal.rhat, self.goal.ess, self.length.chains)
+            if self.finish.reached:
+                self.finish.stopped = "target"
+                self.finish.rounds = found.rounds
+        return True
+
+    def look_at_the_end(self, interrupts: Interrupts) -> None:
+        """Compare the rounds that are left with the targets, however long that takes, unless interrupted."""
+        while self.finish.stopped is None and not interrupts.count:
+            self.look_at_rounds()
+            if not self.assessor.busy:
+                return
+            self.take_assessment(POLL_SECONDS)
 
     def next_due(self) -> int | None:
         """Next round at which the targets are compared; None after the last."""
@@ -239,19 +285,10 @@ class _Run:
         """Draws of a chain after so many rounds."""
         return 0 if rounds == 0 else self.length.draws_before(sum(self.blocks[rounds - 1]))
 
-    def affordable(self) -> bool:
-        """Whether another R-hat leaves the share of the time that goes into it small."""
-        cost = self.finish.assessing / max(self.assessments, 1) or EXPECTED_ASSESSMENT_SECONDS
-        return self.finish.assessing + cost < DISPLAY_SHARE * (time.monotonic() - self.begin)
-
-    def assess(self, rounds: int) -> None:
-        """R-hat and ESS after so many rounds."""
-        begin = time.monotonic()
-        self.finish.convergence = self.monitor.assess(rounds - 1)
-        self.finish.assessing += time.monotonic() - begin
-        self.assessments += 1
-        self.looked_at = rounds
-        self.reporter.assessed(self.finish.convergence)
+    def affordable(self, draws: int) -> bool:
+        """Whether R-hat of so many draws leaves the share of the time that goes into it small."""
+        spent = self.finish.assessing + self.assessor.cost(draws)
+        return spent < DISPLAY_SHARE * (time.monotonic() - self.begin)
 
     def report(self) -> None:
         """Show where the chains are, now and then."""
@@ -264,11 +301,12 @@ class _Run:
             [self.status(chain, current.get(chain)) for chain in range(self.length.chains)],
             self.executor.describe(),
         )
+        for observer in self.observers:
+            observer.tick()
 
     def status(self, chain: int, current: tuple[int, int] | None) -> ChainStatus:
         """Where one chain is."""
-        reports = self.journal.reports[chain]
-        last = reports[max(reports)] if reports else None
+        last = self.latest[chain]
         sweeps, terms = current or ((last.sweeps, last.terms) if last else (0, 0))
         if last is None:
             return ChainStatus(chain, sweeps, terms)
@@ -289,16 +327,19 @@ def run_blocks(
     goal: Goal,
     reporter: Reporter,
     teacher: Teacher | None = None,
+    observers: Sequence[Observer] = (),
 ) -> Finish:
     """Run all blocks that are to do, or as many as it takes.
 
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, journal, monitor, goal, reporter, teacher)
+    run = _Run(executor, length, journal, monitor, goal, reporter, teacher, observers)
     if teacher is not None:
         teacher.learn(journal, run.rounds)
-    with Interrupts() as interrupts, reporter:
+    with Interrupts() as interrupts, ExitStack() as audience, reporter:
+        for observer in observers:
+            audience.enter_context(observer)
         try:
             run.look_at_rounds()
             while any(journal.to_do):
@@ -320,7 +361,10 @@ def run_blocks(
                 if interrupts.count > 1 or run.finish.stopped == "target":
                     executor.stop()
                     break
+            if goal.by_rounds:
+                run.look_at_the_end(interrupts)
         finally:
+            run.assessor.cancel()
             executor.close()
     run.finish.seconds = time.monotonic() - run.begin
     return run.finish

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,12 +84,23 @@ class Monitor:
 
     def assess(self, last_block: int) -> Convergence:
         """R-hat and ESS over the blocks up to one that every chain has finished."""
-        per_chain = [
+        return self.compare(self.blocks_up_to(last_block))
+
+    def blocks_up_to(self, last_block: int) -> list[list[Watched]]:
+        """What was watched of the blocks up to one, by chain."""
+        return [
             [watched[block] for block in sorted(watched) if block <= last_block] for watched in self.watched
         ]
+
+    def compare(
+        self, per_chain: list[list[Watched]], stopped: Callable[[], bool] = lambda: False
+    ) -> Convergence:
+        """R-hat and ESS of blocks of all chains; of some quantities only if it is `stopped` meanwhile."""
         draws = sum(part.n_draws for part in per_chain[0])
         rhat, bulk, tail = {}, {}, {}
         for name, values in self.quantities(per_chain).items():
+            if stopped():
+                break
             if np.ptp(values) == 0.0:
                 continue
             _, rhat[name], bulk[name], tail[name], _ = assess(name, values, [])

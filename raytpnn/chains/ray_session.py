@@ -141,5 +141,6 @@ class RaySession:
         has = [{name: node["Resources"].get(name, 0.0) for name in wanted} for node in nodes]
         raise ClusterError(
             f"no node of the cluster can hold a worker: it asks for {wanted}, the {len(nodes)} nodes have "
-            f"{has[:5]}. Ask for less, or give Resources(wait=True) for a cluster that can grow"
+            f"{has[:5]}. Ask for less, or give Resources(wait=True) (--wait on the command line) for a "
+            "cluster that can grow"
         )

@@ -170,10 +170,11 @@ class Run:
             tempering=None if told["tempering"] is None else Tempering(**told["tempering"]),
         )
 
-    def good_blocks(self) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
+    def good_blocks(self, watched: bool = True) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
         """Blocks that are there and whole, and what is wrong with others."""
         length = self.length
-        return good_blocks(self.place, self.manifest["plan"]["digest"], length.blocks(), length.chains)
+        digest = self.manifest["plan"]["digest"]
+        return good_blocks(self.place, digest, length.blocks(), length.chains, watched)
 
     def reopen(self) -> None:
         """Mark the run as under way."""
@@ -190,7 +191,7 @@ class Run:
         rounds : int or None
             Rounds that count; None for all blocks that are there.
         """
-        good, _ = self.good_blocks()
+        good, _ = self.good_blocks(watched=False)
         counted = {
             place: checkpoint
             for place, checkpoint in good.items()

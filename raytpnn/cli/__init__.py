@@ -18,6 +18,7 @@ from raytpnn.cli.group import Commands
 from raytpnn.cli.predict import predict
 from raytpnn.cli.report import report
 from raytpnn.cli.resume import resume
+from raytpnn.cli.watch import watch
 
 __all__ = ["app"]
 
@@ -49,5 +50,5 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (fit, resume, diagnose, predict, report, doctor, demo):
+for command in (fit, resume, watch, diagnose, predict, report, doctor, demo):
     app.command()(command)

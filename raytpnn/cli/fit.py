@@ -45,6 +45,7 @@ def fit(
     workers: flags.Workers = None,
     cpus: flags.Cpus = None,
     gpus: flags.Gpus = None,
+    wait: flags.Wait = None,
     feature_weights: flags.FeatureWeights = None,
     max_bins: flags.MaxBins = None,
     missing_indicators: flags.MissingIndicators = None,
@@ -111,7 +112,7 @@ def arguments_of(options: FitOptions) -> dict[str, Any]:
     from raytpnn.cli.running import resources_of
     from raytpnn.cli.source import read_source
 
-    resources = resources_of(options.executor, options.workers, options.cpus, options.gpus)
+    resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
     source = read_source(options)
     say(
         f"{source.y.values.shape[0]:,} rows, {len(source.X.names):,} columns to predict {options.target!r} by"

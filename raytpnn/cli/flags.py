@@ -92,6 +92,15 @@ Workers = Annotated[
 ]
 Cpus = Annotated[float | None, flag("CPUs that a worker asks Ray for.", RUNNING, "1", min=0.0)]
 Gpus = Annotated[float | None, flag("GPUs that a worker asks Ray for.", RUNNING, "0", min=0.0)]
+Wait = Annotated[
+    bool | None,
+    typer.Option(
+        "--wait",
+        help="Wait for nodes that can hold a worker, on a cluster that has none yet but can grow; give "
+        "--workers to make it grow.",
+        rich_help_panel=RUNNING,
+    ),
+]
 
 FeatureWeights = Annotated[
     str | None,

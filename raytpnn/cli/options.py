@@ -40,6 +40,7 @@ class FitOptions:
     workers: int | None = None
     cpus: float | None = None
     gpus: float | None = None
+    wait: bool = False
     feature_weights: str | dict | None = None
     max_bins: int = 255
     missing_indicators: bool = False

@@ -26,6 +26,7 @@ def resume(
     workers: flags.Workers = None,
     cpus: flags.Cpus = None,
     gpus: flags.Gpus = None,
+    wait: flags.Wait = None,
 ) -> None:
     """Go on with a run that was interrupted or killed, or make it longer.
 
@@ -45,7 +46,7 @@ def resume(
         target_rhat, target_ess = noted_targets(place)
     tell_targets(target_rhat, target_ess, as_before)
     how = executor or ("ray" if address else note.get("executor") or "ray")
-    resources = resources_of(how, workers, cpus, gpus)
+    resources = resources_of(how, workers, cpus, gpus, bool(wait))
     leave_note = partial(write_note, place, note | {"target_rhat": target_rhat, "target_ess": target_ess})
     with stoppable(run):
         import raytpnn

@@ -12,7 +12,7 @@ __all__ = ["resources_of"]
 
 
 def resources_of(
-    executor: str, workers: int | None, cpus: float | None, gpus: float | None
+    executor: str, workers: int | None, cpus: float | None, gpus: float | None, wait: bool = False
 ) -> Resources | None:
     """What workers ask for; None for threads, of which there are then `workers`.
 
@@ -27,7 +27,14 @@ def resources_of(
         for flag, value in (("--cpus", cpus), ("--gpus", gpus)):
             if value is not None:
                 raise ValueError(f"{flag} {value:g} is asked of Ray; with --executor threads leave it out")
+        if wait:
+            raise ValueError("--wait waits for nodes of Ray; with --executor threads leave it out")
         if workers is not None:
             os.environ["RAYTPNN_THREADS"] = str(workers)
         return None
-    return Resources(workers=workers, cpus=1.0 if cpus is None else cpus, gpus=0.0 if gpus is None else gpus)
+    return Resources(
+        workers=workers,
+        cpus=1.0 if cpus is None else cpus,
+        gpus=0.0 if gpus is None else gpus,
+        wait=wait,
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.posterior.draws import Draws
-from raytpnn.storage.checkpoint import block_extents, draws_name, good_blocks
+from raytpnn.storage.checkpoint import READERS, block_extents, draws_name, good_blocks
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.manifest import FORMAT, MANIFEST, VERSION, as_json, package_versions, read_manifest
 from raytpnn.storage.place import Place, sha256_of_bytes, sha256_of_file
@@ -103,7 +104,7 @@ def blocks_so_far(place: Place, manifest: dict[str, Any], wanted: bool) -> dict[
     """Checksums of the draws of a run that goes on or was killed."""
     plan = manifest["plan"]
     blocks = block_extents(plan["warmup"] + plan["draws"] * plan["thin"], plan["block_sweeps"])
-    good, _ = good_blocks(place, plan["digest"], blocks, plan["chains"])
+    good, _ = good_blocks(place, plan["digest"], blocks, plan["chains"], watched=False)
     if not wanted:
         raise RunError(
             f"the run in {place} has not ended: {len(good)} of {len(blocks) * plan['chains']} blocks are "
@@ -152,14 +153,18 @@ def read_draws(place: Place, files: dict[str, str], advice: str) -> Draws:
 
     from raytpnn.posterior.parquet import draws_from_arrow
 
-    parts = []
-    for chain, _, name in sorted(block_key(name) for name in files if name.startswith("draws/")):
+    def read(key: tuple[int, int, str]) -> Draws:
+        chain, _, name = key
         data = verified_bytes(place, name, files[name], advice)
         try:
             # One file alone is read without looking for partitions: the chain is known.
-            parts.append(draws_from_arrow(pq.ParquetFile(pa.BufferReader(data)).read(), chain))
+            return draws_from_arrow(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False), chain)
         except ValueError as problem:
             raise RunError(f"{place.name_of(name)} does not hold draws: {problem}") from None
+
+    keys = sorted(block_key(name) for name in files if name.startswith("draws/"))
+    with ThreadPoolExecutor(READERS) as readers:
+        parts = list(readers.map(read, keys))
     if not parts:
         raise RunError(f"{place} holds no draws")
     return Draws.concatenate(parts)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 from raytpnn.storage.errors import RunError
@@ -18,6 +19,8 @@ __all__ = ["Checkpoint", "block_extents", "checkpoint_name", "draws_name", "good
 
 DIGEST_BYTES = 32
 CODEC = "zstd"
+# Files that are read at a time: an object store answers late, but many at once.
+READERS = 16
 
 
 def checkpoint_name(chain: int, block: int) -> str:
@@ -105,7 +108,7 @@ class Checkpoint:
 
 
 def good_blocks(
-    place: Place, plan: str, blocks: list[tuple[int, int]], chains: int
+    place: Place, plan: str, blocks: list[tuple[int, int]], chains: int, watched: bool = True
 ) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
     """Look at every block of a run.
 
@@ -117,31 +120,50 @@ def good_blocks(
     blocks : list of (first sweep, sweeps)
         The blocks that a chain should have.
     chains : int
+    watched : bool
+        Whether what was watched is wanted: of many chains it takes much memory.
 
     Returns
     -------
     good : dict of (chain, block) to Checkpoint
+        Without the states.
     problems : list of str
         What is wrong with those that are there but not good, by file.
     """
     there = set(place.names("checkpoint"))
+    wanted = [
+        (chain, block)
+        for chain in range(chains)
+        for block in range(len(blocks))
+        if checkpoint_name(chain, block) in there
+    ]
+
+    def look(where: tuple[int, int]) -> Checkpoint | str | None:
+        try:
+            return good_block(place, plan, *where, blocks[where[1]])
+        except (RunError, OSError, ValueError) as problem:
+            return str(problem)
+
     good, problems = {}, []
-    for chain in range(chains):
-        for block, extent in enumerate(blocks):
-            name = checkpoint_name(chain, block)
-            if name not in there:
-                continue
-            try:
-                checkpoint = Checkpoint.read(place, chain, block)
-                if checkpoint.plan != plan:
-                    raise RunError(f"{place.name_of(name)} belongs to another run")
-                # The last block of a run that was made longer since is too short, and no mistake.
-                if (checkpoint.first, checkpoint.sweeps) == extent:
-                    verify_draws(place, checkpoint)
-                    good[chain, block] = checkpoint
-            except (RunError, OSError, ValueError) as problem:
-                problems.append(str(problem))
+    with ThreadPoolExecutor(READERS) as readers:
+        for where, found in zip(wanted, readers.map(look, wanted), strict=True):
+            if isinstance(found, str):
+                problems.append(found)
+            elif found is not None:
+                good[where] = replace(found, state=b"", watched=found.watched if watched else b"")
     return good, problems
+
+
+def good_block(place: Place, plan: str, chain: int, block: int, extent: tuple[int, int]) -> Checkpoint | None:
+    """Checkpoint of a block, verified with its draws; None if it has another length."""
+    checkpoint = Checkpoint.read(place, chain, block)
+    if checkpoint.plan != plan:
+        raise RunError(f"{place.name_of(checkpoint_name(chain, block))} belongs to another run")
+    # The last block of a run that was made longer since is too short, and no mistake.
+    if (checkpoint.first, checkpoint.sweeps) != extent:
+        return None
+    verify_draws(place, checkpoint)
+    return checkpoint
 
 
 def verify_draws(place: Place, checkpoint: Checkpoint) -> None:

@@ -113,6 +113,22 @@ class Place:
         found = (info.path for info in self.remote.get_file_info(chosen) if info.is_file)
         return sorted(path.removeprefix(f"{self.base}/") for path in found)
 
+    def times(self, under: str) -> dict[str, float]:
+        """When the files below a folder were written, in seconds since 1970, by their path in this one."""
+        if self.path is not None:
+            times = {}
+            for path in (self.path / under).rglob("*"):
+                # Files beside which others are written vanish at any time.
+                with suppress(FileNotFoundError):
+                    if path.is_file() and not path.name.endswith(PARTIAL):
+                        times[path.relative_to(self.path).as_posix()] = path.stat().st_mtime
+            return times
+        from pyarrow import fs
+
+        chosen = fs.FileSelector(f"{self.base}/{under}", allow_not_found=True, recursive=True)
+        found = [info for info in self.remote.get_file_info(chosen) if info.is_file]
+        return {info.path.removeprefix(f"{self.base}/"): info.mtime.timestamp() for info in found}
+
     def holds(self, name: str) -> bool:
         """Whether there is such a file."""
         if self.path is not None:
