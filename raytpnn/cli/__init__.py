@@ -15,6 +15,7 @@ from raytpnn.cli.diagnose import diagnose
 from raytpnn.cli.doctor import doctor
 from raytpnn.cli.fit import fit
 from raytpnn.cli.group import Commands
+from raytpnn.cli.inspect import inspect
 from raytpnn.cli.predict import predict
 from raytpnn.cli.report import report
 from raytpnn.cli.resume import resume
@@ -49,5 +50,5 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (fit, resume, diagnose, predict, report, doctor, demo):
+for command in (inspect, fit, resume, diagnose, predict, report, doctor, demo):
     app.command()(command)

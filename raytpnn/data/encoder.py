@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from raytpnn.data.binning import encode_rows, midpoints
 from raytpnn.data.bins import Bins
 from raytpnn.data.cells import as_numbers, as_text, is_missing
 from raytpnn.data.tables import Table, as_table, quoted
+
+if TYPE_CHECKING:
+    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.preparation import Preparation
 
 __all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype", "refuse_infinite"]
 
@@ -88,6 +92,10 @@ class Encoder:
     narrow, wide : (.,) float32, (.,) float64
         Points: the values of an exact feature; otherwise the median of the first bin, the cuts, the median of
         the last bin. None for levels and indicators.
+    preparation : Preparation or None
+        What is done to the values of new rows first.
+    annotation : Annotation or None
+        Gene symbols and accessions of the input columns.
     """
 
     input_names: tuple[str, ...]
@@ -104,6 +112,8 @@ class Encoder:
     narrow: np.ndarray
     wide_first: np.ndarray
     wide: np.ndarray
+    preparation: Preparation | None = None
+    annotation: Annotation | None = None
 
     @staticmethod
     def fit(X: Any, max_bins: int = 255, missing_indicators: bool = False) -> tuple[Encoder, Bins]:
@@ -234,7 +244,8 @@ class Encoder:
         if wanted.ndim != 1 or (len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.n_features):
             raise ValueError(f"features must be positions from 0 to {self.n_features - 1}, not {features!r}")
         inputs = np.unique(self.column[wanted])
-        table = self._find(as_table(X), inputs)
+        given = as_table(X)
+        table = self._find(given if self.preparation is None else self.preparation.apply(given), inputs)
         codes = np.empty((len(wanted), table.n_rows), code_dtype(self.max_bins))
         place = np.searchsorted(inputs, self.column[wanted])
         together = table.plain[place] & (self.kind[wanted] != LEVEL)

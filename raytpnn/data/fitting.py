@@ -232,7 +232,7 @@ class Fitting:
                 f"dropped {len(self.dropped)} constant or empty column(s): {quoted(self.dropped)}",
                 stacklevel=4,
             )
-        names = tuple(self.names)
+        names, told = tuple(self.names), self.table.annotation
         encoder = Encoder(
             input_names=self.table.names,
             named=self.table.named,
@@ -248,6 +248,8 @@ class Fitting:
             narrow=self.narrow.finish(),
             wide_first=offsets(self.wide_length),
             wide=self.wide.finish(),
+            preparation=self.table.preparation,
+            annotation=None if told is None else told.about(self.table.names),
         )
         first, pool = np.array(self.pool.first, dtype=np.int64), self.pool
         codes, marginal = self.codes.finish(), self.marginal.finish()
