@@ -61,6 +61,10 @@ Orientation = Annotated[
 AnnotationFile = Annotated[
     str | None, flag("Table with gene symbols and accessions of the probes.", EXPRESSION)
 ]
+GeneNames = Annotated[
+    str | None,
+    typer.Option("--annotation", help="Table with gene symbols and accessions, if the fit had none."),
+]
 Log2 = Annotated[str | None, flag("Take logarithms: auto, yes or no.", EXPRESSION, "auto")]
 MinSd = Annotated[
     float | None,

@@ -158,15 +158,33 @@ class Encoder:
         return int(np.iinfo(code_dtype(self.max_bins)).max)
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the encoded features for people: with the gene symbol where it is known."""
+        if self.annotation is None:
+            return self.names
+        return tuple(
+            self.annotation.label(name) if kind == NUMERIC else name
+            for name, kind in zip(self.names, self.kind, strict=True)
+        )
+
+    @cached_property
+    def column_labels(self) -> tuple[str, ...]:
+        """Names of the input columns for people."""
+        if self.annotation is None:
+            return self.input_names
+        return tuple(self.annotation.label(name) for name in self.input_names)
+
+    @cached_property
     def _position(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+        by_label = {name: i for i, name in enumerate(self.labels)} if self.annotation is not None else {}
+        return by_label | {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def _most_points(self) -> int:
         return max(int(np.diff(first).max(initial=0)) for first in (self.narrow_first, self.wide_first))
 
     def index(self, feature: int | str) -> int:
-        """Position of an encoded feature given by position or name.
+        """Position of an encoded feature given by position, name or label.
 
         Raises
         ------
