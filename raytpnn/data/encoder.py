@@ -24,7 +24,7 @@ __all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype"
 
 NUMERIC, LEVEL, MISSING = 0, 1, 2
 # Cells worked on at once: small enough to stay in cache and to be no burden on memory.
-BLOCK_CELLS = 1 << 16
+BLOCK_CELLS = 1 << 15
 
 
 def code_dtype(max_bins: int) -> np.dtype:

@@ -82,7 +82,7 @@ class Expression:
         if isinstance(self.values, np.ndarray):
             # Keep the values of a feature together where they are.
             by_feature = self.values.flags.f_contiguous and not self.values.flags.c_contiguous
-            values = self.values.T[:, chosen].T if by_feature else self.values[chosen]
+            values = np.take(self.values.T, chosen, axis=1).T if by_feature else self.values[chosen]
         else:
             values = self.values.tocsr()[chosen].tocsc()
         return replace(self, values=values, samples=self.samples.iloc[chosen])

@@ -11,7 +11,7 @@ from raytpnn.data.binning import bin_sorted, encode_rows
 from raytpnn.data.bins import Bins
 from raytpnn.data.cells import numbers_or_text
 from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype, refuse_infinite
-from raytpnn.data.growable import Growable, MarginalPool
+from raytpnn.data.growable import Growable, MarginalPool, Spill
 from raytpnn.data.tables import Table, quoted
 
 __all__ = ["MOST_BINS", "MOST_LEVELS", "fit_encoder"]
@@ -55,7 +55,7 @@ class Fitting:
         self.column, self.level = Growable(np.int32, (), p), Growable(np.int32, (), p)
         self.marginal = Growable(np.int32, (), p)
         self.kind, self.exact = Growable(np.uint8, (), p), Growable(np.bool_, (), p)
-        self.narrow, self.wide = Growable(np.float32), Growable(np.float64)
+        self.narrow, self.wide = Spill(np.float32), Spill(np.float64)
         self.narrow_length, self.wide_length = Growable(np.int64, (), p), Growable(np.int64, (), p)
         self.scratch = BinScratch(min(table.n_rows, max_bins))
 

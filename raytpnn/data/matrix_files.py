@@ -89,8 +89,11 @@ def header_of(path: Path) -> list[str]:
     """Names of the columns, the one that names the rows among them."""
     if ending_of(path) not in SEPARATORS:
         return [str(name) for name in next(table_chunks(path)).columns]
-    with opened(path) as file:
-        first, second = (file.readline().decode("utf-8-sig", "replace") for _ in range(2))
+    try:
+        with opened(path) as file:
+            first, second = (file.readline().decode("utf-8-sig", "replace") for _ in range(2))
+    except (EOFError, OSError) as problem:
+        raise ValueError(f"cannot read {str(path)!r}: {problem}") from None
     separator = SEPARATORS[ending_of(path)]
     names, cells = (next(csv.reader([line], delimiter=separator), []) for line in (first, second))
     if not names or not cells:
