@@ -25,7 +25,8 @@ def series_lines(rows=None, samples=SAMPLES):
         "",
         f"!Sample_title\t{quoted[1]}",
         f"!Sample_geo_accession\t{quoted[0]}",
-        '!Sample_characteristics_ch1\t"Gender:F"\t"Gender: F"\t"gender: M"\t"Gender:M"\t"Gender: M"\t"Gender:F "',
+        '!Sample_characteristics_ch1\t"Gender:F"\t"Gender: F"\t"gender: M"\t"Gender:M"\t"Gender: M"'
+        '\t"Gender:F "',
         '!Sample_characteristics_ch1\t"Age:22"\t"Age: 49"\t"Stage: II"\t"Age:30"\t"Age: 31"\t"Age:NA"',
         '!Sample_characteristics_ch1\t"Stage: I"\t""\t"Age: 40"\t"Stage: I"\t"healthy"\t"Stage: III"',
         '!Sample_data_row_count\t"5"\t"5"\t"5"\t"5"\t"5"\t"5"',

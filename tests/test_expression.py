@@ -127,7 +127,7 @@ def test_real_matrices(real_data, name):
 def test_real_h5ad(real_data):
     data = read_expression(real_data / "pbmc68k_reduced.h5ad")
     assert (data.n_samples, data.n_features) == (700, 765)
-    y, _, text = data.target("bulk_labels", "CD34+")
+    y, _, _ = data.target("bulk_labels", "CD34+")
     assert y.values.sum() == 13
     assert y.classes == ("not CD34+", "CD34+")
     raw = read_expression(real_data / "pbmc68k_reduced.h5ad", layer="raw")
@@ -175,7 +175,7 @@ def test_h5ad_sparse_and_layers(tmp_path):
     assert data.samples["kind"].fillna("?").tolist() == [*labels[:-1], "?"]
     assert data.annotation.gene("ENSG3") == "SYM3"
     np.testing.assert_array_equal(data.samples["score"], [0, np.nan, *range(2, 9)])
-    y, usable, text = data.target("kind", "t")
+    _, usable, text = data.target("kind", "t")
     assert usable.sum() == 8
     assert "1 sample(s) left out whose kind is not known" in text
     # Sparse and dense, whole and in part, are encoded alike.

@@ -56,7 +56,7 @@ class Fitting:
         self.marginal = Growable(np.int32, (), p)
         self.kind, self.exact = Growable(np.uint8, (), p), Growable(np.bool_, (), p)
         self.narrow, self.wide = Spill(np.float32), Spill(np.float64)
-        self.narrow_length, self.wide_length = Growable(np.int64, (), p), Growable(np.int64, (), p)
+        self.narrow_length, self.wide_length = Growable(np.int32, (), p), Growable(np.int32, (), p)
         self.scratch = BinScratch(min(table.n_rows, max_bins))
 
     def run(self) -> None:

@@ -23,9 +23,9 @@ __all__ = ["COLLAPSE", "LOG2", "Preparation", "Prepared", "prepare"]
 LOG2 = ("auto", "yes", "no")
 COLLAPSE = ("identical", "gene")
 # Cells looked at together.
-BLOCK_CELLS = 1 << 18
+BLOCK_CELLS = 1 << 15
 # Cells from which the scale is judged.
-SCALE_CELLS = 1 << 20
+SCALE_CELLS = 1 << 17
 # A feature is near-constant if at most this share of samples (or one sample) differs from all others.
 ODD_SHARE = 0.02
 # Values of a logarithmic scale do not reach this.
