@@ -24,13 +24,14 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     }
     __syncthreads();
     if (flags & BEGIN) begin_block();
-    for (long long i = first; i < first + sweeps; ++i) {
-        if (leader()) chain.state->stream[3] = (unsigned long long)i;
+    for (int done = 0; done < sweeps; ++done) {
+        if (leader()) chain.state->stream[3] = (unsigned long long)(first + done);
         if (!going_on()) return;
         if ((flags & PRIOR_DRAWS) && chain.state->scalar[TEMPERATURE] == 0.0)
             draw_from_prior();
-        else if (!sweep(i < warmup))
+        else if (!sweep(first + done < warmup))
             return;
+        const long long i = first + done;
         if (records && i >= warmup && (i - warmup + 1) % thin == 0) keep_draw(records[blockIdx.x]);
         if (leader()) {
             chain.work->control[SWEEPS_DONE] = i + 1;
