@@ -13,7 +13,7 @@ struct Marginal {
     const double* weight;
 };
 
-INTERNAL Marginal marginal_of(const Chain& chain, int feature) {
+INTERNAL Marginal marginal_of(int feature) {
     const long long first = at<const long long>(chain.problem->first_bin)[feature];
     return {(int)at<const long long>(chain.problem->n_bins)[feature], at<const double>(chain.problem->bin_value) + first,
             at<const double>(chain.problem->bin_weight) + first};
@@ -24,18 +24,18 @@ INTERNAL int entry(int code, int missing) { return code < missing ? code : missi
 
 // Write 1 - s/c of every bin to table j, 0 for missing; returns c, and leaves s in `sigmoid`.
 // The table is whole after the next barrier.
-UNIT double factor_table(Chain& chain, int j, int feature, double b, double gamma) {
-    const Marginal bins = marginal_of(chain, feature);
+UNIT double factor_table(int j, int feature, double b, double gamma) {
+    const Marginal bins = marginal_of(feature);
     double* s = at<double>(chain.work->sigmoid);
     const double inverse = 1.0 / gamma;
-    row_sums<1>(chain, bins.size, 1, chain.means, [=](int i, double* sums) {
+    row_sums<1>(bins.size, 1, chain.means, [=](int i, double* sums) {
         const double value = 1.0 / (1.0 + exp((b - bins.value[i]) * inverse));
         s[i] = value;
         sums[0] += bins.weight[i] * value;
     });
     const double c = chain.means[0];
     if (c >= SMALLEST_MEAN) {
-        float* out = table_of(chain, j);
+        float* out = table_of(j);
         const double height = 1.0 / c;
         for (int i = first_row(bins.size); i < bins.size; i += row_threads()) out[i] = (float)(1.0 - s[i] * height);
         if (leader()) out[chain.work->table_width - 1] = 0.0f;
@@ -45,11 +45,11 @@ UNIT double factor_table(Chain& chain, int j, int feature, double b, double gamm
 
 // Write the slopes of factor j in b and in log gamma; `sigmoid` is as `factor_table` left it.
 // The tables are whole after the next barrier.
-UNIT void slope_tables(Chain& chain, int j, int feature, double b, double gamma, double c) {
-    const Marginal bins = marginal_of(chain, feature);
+UNIT void slope_tables(int j, int feature, double b, double gamma, double c) {
+    const Marginal bins = marginal_of(feature);
     const double* s = at<const double>(chain.work->sigmoid);
     const double inverse = 1.0 / gamma;
-    row_sums<2>(chain, bins.size, 2, chain.means, [=](int i, double* sums) {
+    row_sums<2>(bins.size, 2, chain.means, [=](int i, double* sums) {
         const double t = s[i] * (1.0 - s[i]);
         const double ut = ((bins.value[i] - b) * inverse) * t;
         sums[0] += bins.weight[i] * t;
@@ -58,8 +58,8 @@ UNIT void slope_tables(Chain& chain, int j, int feature, double b, double gamma,
     const double share_t = chain.means[0] / c;
     const double share_ut = chain.means[1] / c;
     const int D = (int)chain.settings->max_order;
-    float* out_b = table_of(chain, D + j);
-    float* out_gamma = table_of(chain, 2 * D + j);
+    float* out_b = table_of(D + j);
+    float* out_gamma = table_of(2 * D + j);
     const double height = 1.0 / c;
     const double steepness = height * inverse;
     for (int i = first_row(bins.size); i < bins.size; i += row_threads()) {

@@ -48,7 +48,6 @@ constexpr int HALF_LANES = LANES / 2;
 constexpr int HERE = 0, GRADIENT = 1, PRECISION = 2, THERE = 3, BACK_SQUARE = 4, BACK_LOG = 5;
 constexpr int FORTH_SQUARE = GRADIENT, FORTH_LOG = PRECISION;
 
-// Lives in shared memory, one a block of threads.
 struct Chain {
     const Problem* problem;
     const Settings* settings;
@@ -73,7 +72,13 @@ struct Chain {
     double log_ratio;
     double intercept;
     double pivot;
+    // What the leader keeps from one of its sections to the next, out of registers.
+    double old_moments[2];
+    double kept[3];
 };
+
+// One a block of threads. At an address that is known, it takes no register of any function.
+__shared__ Chain chain;
 
 INTERNAL bool leader() { return threadIdx.x == 0; }
 
@@ -88,19 +93,19 @@ INTERNAL T* at(long long address) {
     return reinterpret_cast<T*>(address);
 }
 
-INTERNAL int rows_of(const Chain& chain) { return (int)chain.problem->n; }
+INTERNAL int rows_of() { return (int)chain.problem->n; }
 
 // A basis function: rows 0 ... K - 1 for the terms, K_max for the trial.
-INTERNAL float* phi_of(const Chain& chain, int row) {
+INTERNAL float* phi_of(int row) {
     return at<float>(chain.work->phi) + (long long)row * chain.problem->n;
 }
 
-INTERNAL const Code* codes_of(const Chain& chain, int feature) {
+INTERNAL const Code* codes_of(int feature) {
     return at<const Code>(chain.problem->codes) + (long long)feature * chain.problem->n;
 }
 
 // Tables 0 ... D - 1 are factors, then come slopes in b, then slopes in log gamma.
-INTERNAL float* table_of(const Chain& chain, int table) {
+INTERNAL float* table_of(int table) {
 #if TABLES_IN_SHARED
     return shared_tables + table * (int)chain.work->table_width;
 #else
@@ -109,7 +114,7 @@ INTERNAL float* table_of(const Chain& chain, int table) {
 }
 
 // Row of the scratch vectors of the joint draw.
-INTERNAL double* vector_of(const Chain& chain, int row) {
+INTERNAL double* vector_of(int row) {
     return at<double>(chain.work->vector) + row * (chain.settings->K_max + 1);
 }
 

@@ -12,21 +12,37 @@ UNIT double log_normal(double x, double mean, double precision) {
     return 0.5 * (log(precision) - LOG_2_PI) - 0.5 * (precision * (x - mean)) * (x - mean);
 }
 
+// What row sums of the log-likelihood are multiplied with.
+INTERNAL double likelihood_scale() { return chain.state->scalar[TEMPERATURE] / chain.state->scalar[NUISANCE]; }
+
+// The Newton step from the moments (dot, norm) of a basis function with the derivatives at the fit without it.
+struct Newton {
+    double mean, precision, prior_precision;
+
+    INTERNAL explicit Newton(const double* moments) {
+        const double scale = likelihood_scale();
+        prior_precision = 1.0 / chain.state->scalar[SIGMA_BETA2];
+        precision = scale * moments[1] + prior_precision;
+        mean = scale * moments[0] / precision;
+    }
+};
+
 // A coefficient from the proposal; v chooses the part of the mixture, u the value.
-UNIT double draw_coefficient(const Settings* settings, double u, double v, double mean, double precision,
-                             double prior_precision) {
+UNIT double draw_coefficient(double u, double v, const double* moments) {
+    const Settings* settings = chain.settings;
+    const Newton newton(moments);
     if (!settings->conditional_beta || (settings->family != GAUSSIAN && v >= NEWTON_SHARE))
-        return normal_quantile(u) / sqrt(prior_precision);
-    return mean + normal_quantile(u) / sqrt(precision);
+        return normal_quantile(u) / sqrt(newton.prior_precision);
+    return newton.mean + normal_quantile(u) / sqrt(newton.precision);
 }
 
 // Log of pi(beta) / q(beta).
-UNIT double log_prior_over_proposal(const Settings* settings, double beta, double mean, double precision,
-                                    double prior_precision) {
-    if (!settings->conditional_beta) return 0.0;
-    const double prior = log_normal(beta, 0.0, prior_precision);
-    const double newton = log_normal(beta, mean, precision);
-    if (settings->family == GAUSSIAN) return prior - newton;
+UNIT double log_prior_over_proposal(double beta, const double* moments) {
+    if (!chain.settings->conditional_beta) return 0.0;
+    const Newton step(moments);
+    const double prior = log_normal(beta, 0.0, step.prior_precision);
+    const double newton = log_normal(beta, step.mean, step.precision);
+    if (chain.settings->family == GAUSSIAN) return prior - newton;
     const double first = log(NEWTON_SHARE) + newton;
     const double second = log(1.0 - NEWTON_SHARE) + prior;
     const double largest = second > first ? second : first;

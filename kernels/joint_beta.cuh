@@ -4,6 +4,7 @@
 #pragma once
 
 #include "adaptation.cuh"
+#include "coefficient.cuh"
 #include "random.cuh"
 #include "rows.cuh"
 #include "triangular.cuh"
@@ -13,50 +14,64 @@ namespace raytpnn {
 // Rows of the scratch vectors.
 constexpr int POINT_HERE = 0, GRADIENT_HERE = 1, POINT_THERE = 2, GRADIENT_THERE = 3, NOISE = 4, SOLVED = 5;
 
-// Gradient of the log posterior at a point whose fit is given; sums[0] is its log-likelihood.
-UNIT void gradient_at(Chain& chain, const double* fit, const double* point, double* out, double scale, int size) {
-    const Settings* settings = chain.settings;
-    evaluate_at(chain, fit, DERIVATIVES + LIKELIHOOD + TOTALS);
-    score_of_terms(chain, size - 1, out);
+INTERNAL double* gram_of() { return at<double>(chain.work->gram); }
+
+INTERNAL int gram_side() { return (int)chain.settings->K_max + 1; }
+
+// Gradient of the log posterior at a point whose fit is given, into another scratch vector; sums[0] is the
+// log-likelihood there.
+UNIT void gradient_at(const double* fit, int point, int gradient, int size) {
+    evaluate_at(fit, DERIVATIVES + LIKELIHOOD + TOTALS);
+    score_of_terms(size - 1, vector_of(gradient));
+    const double scale = likelihood_scale();
+    const double* here = vector_of(point);
+    double* out = vector_of(gradient);
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
         if (i == 0) {
-            const double gap = point[0] - settings->intercept_mean;
-            out[0] = scale * chain.sums[1] - settings->intercept_precision * gap;
+            const double gap = here[0] - chain.settings->intercept_mean;
+            out[0] = scale * chain.sums[1] - chain.settings->intercept_precision * gap;
         } else {
-            out[i] = scale * out[i] - point[i] / chain.state->scalar[SIGMA_BETA2];
+            out[i] = scale * out[i] - here[i] / chain.state->scalar[SIGMA_BETA2];
         }
     }
     __syncthreads();
 }
 
-// Log prior of intercept and coefficients, up to a constant, for the leader; overwrites `scratch`.
-UNIT double log_prior(Chain& chain, const double* point, double* scratch, int size) {
+// Log prior of intercept and coefficients at a point, up to a constant, for the leader; overwrites SOLVED.
+UNIT double log_prior(int point, int size) {
     const Settings* settings = chain.settings;
+    const double* here = vector_of(point);
+    double* part = vector_of(SOLVED);
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
-        const double gap = i == 0 ? point[0] - settings->intercept_mean : point[i];
+        const double gap = i == 0 ? here[0] - settings->intercept_mean : here[i];
         const double square = gap * gap;
-        scratch[i] = i == 0 ? settings->intercept_precision * square : square / chain.state->scalar[SIGMA_BETA2];
+        part[i] = i == 0 ? settings->intercept_precision * square : square / chain.state->scalar[SIGMA_BETA2];
     }
     __syncthreads();
-    const double total = leader() ? ordered_sum(scratch[0], scratch, 1, size) : 0.0;
+    const double total = leader() ? ordered_sum(part[0], part, 1, size) : 0.0;
     __syncthreads();
     return -0.5 * total;
 }
 
-// out = step/2 L^-1 gradient; entry i is the work of one thread, and whole after the next barrier.
-UNIT void half_step(const double* a, int side, const double* gradient, double step, double* out, int size) {
-    for (int i = threadIdx.x; i < size; i += blockDim.x) out[i] = gradient[i];
-    solve_lower(a, side, out, size);
+// SOLVED = step/2 L^-1 gradient; entry i is the work of one thread, and whole after the next barrier.
+UNIT void half_step(int gradient, double step, int size) {
+    double* out = vector_of(SOLVED);
+    const double* right = vector_of(gradient);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) out[i] = right[i];
+    solve_lower(gram_of(), gram_side(), out, size);
     for (int i = threadIdx.x; i < size; i += blockDim.x) out[i] = 0.5 * step * out[i];
 }
 
-// Squared length of the normal vector that leads from `origin` to `target`, for the leader.
-UNIT double squared_noise(const double* a, int side, const double* origin, const double* gradient,
-                          const double* target, double step, double* scratch, int size) {
-    half_step(a, side, gradient, step, scratch, size);
+// Squared length of the normal vector that leads from one point to another, for the leader; overwrites SOLVED.
+UNIT double squared_noise(int origin, int gradient, int target, double step, int size) {
+    half_step(gradient, step, size);
+    const int side = gram_side();
+    const double* a = gram_of();
+    const double *from = vector_of(origin), *to = vector_of(target);
+    double* scratch = vector_of(SOLVED);
     for (int i = threadIdx.x; i < size; i += blockDim.x) {
         double value = 0.0;
-        for (int m = i; m < size; ++m) value += a[(long long)m * side + i] * (target[m] - origin[m]);
+        for (int m = i; m < size; ++m) value += a[(long long)m * side + i] * (to[m] - from[m]);
         value = value / step - scratch[i];
         scratch[i] = value * value;
     }
@@ -67,102 +82,94 @@ UNIT double squared_noise(const double* a, int side, const double* origin, const
 }
 
 // Cholesky factor of the proposal's precision in the place of the Gram matrix; false if there is none.
-UNIT bool precision_factor(Chain& chain, double scale, int size) {
-    const Settings* settings = chain.settings;
-    const int side = (int)settings->K_max + 1;
-    double* gram = at<double>(chain.work->gram);
-    gram_matrix(chain, size - 1);
-    const double curvature = scale * settings->null_curvature;
-    const int warps = blockDim.x / WARP;
-    for (int i = threadIdx.x / WARP; i < size; i += warps) {
+UNIT bool precision_factor(int size) {
+    gram_matrix(size - 1);
+    const int side = gram_side();
+    double* gram = gram_of();
+    const double curvature = likelihood_scale() * chain.settings->null_curvature;
+    for (int i = threadIdx.x / WARP; i < size; i += blockDim.x / WARP) {
         for (int m = threadIdx.x % WARP; m <= i; m += WARP) {
-            double* entry = gram + (long long)i * side + m;
-            double value = curvature * *entry;
-            if (i == m) value += i == 0 ? settings->intercept_precision : 1.0 / chain.state->scalar[SIGMA_BETA2];
-            *entry = value;
+            double value = curvature * gram[(long long)i * side + m];
+            if (i == m)
+                value += i == 0 ? chain.settings->intercept_precision : 1.0 / chain.state->scalar[SIGMA_BETA2];
+            gram[(long long)i * side + m] = value;
         }
     }
     __syncthreads();
-    return cholesky(chain, gram, side, size);
+    return cholesky(gram, side, size);
 }
 
-// Standard normals, two a thread at a time.
-INTERNAL void joint_noise(Chain& chain, double* noise, int size) {
+// Standard normals into NOISE, two a thread at a time; whole after the next barrier.
+UNIT void joint_noise(int size) {
+    double* noise = vector_of(NOISE);
     for (int i = 2 * (int)threadIdx.x; i < size; i += 2 * blockDim.x) {
         const Uniforms drawn = uniforms(chain.state, FOR_JOINT_BETA, 0, 1 + i / 2);
         noise[i] = normal_quantile(drawn.u);
         if (i + 1 < size) noise[i + 1] = normal_quantile(drawn.v);
     }
-    __syncthreads();
+}
+
+// Entry i of a vector is the work of one thread.
+template <class Entry>
+INTERNAL void fill(int vector, int size, Entry entry) {
+    double* out = vector_of(vector);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) out[i] = entry(i, out[i]);
 }
 
 // The point HERE from the state, and THERE proposed from it.
-UNIT void propose_joint(Chain& chain, double scale, double step, bool exact, int size) {
-    State* state = chain.state;
-    const int side = (int)chain.settings->K_max + 1;
-    const double* gram = at<const double>(chain.work->gram);
-    double* here = vector_of(chain, POINT_HERE);
-    double* there = vector_of(chain, POINT_THERE);
-    double* noise = vector_of(chain, NOISE);
-    double* solved = vector_of(chain, SOLVED);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) here[i] = i == 0 ? state->scalar[INTERCEPT] : state->beta[i - 1];
-    gradient_at(chain, fit_of(chain), here, vector_of(chain, GRADIENT_HERE), scale, size);
-    joint_noise(chain, noise, size);
+UNIT void propose_joint(double step, int size) {
+    const State* state = chain.state;
+    fill(POINT_HERE, size, [=](int i, double) { return i == 0 ? state->scalar[INTERCEPT] : state->beta[i - 1]; });
+    gradient_at(fit_of(), POINT_HERE, GRADIENT_HERE, size);
+    joint_noise(size);
     // One full Newton step plus noise is the exact draw when the target is Gaussian: eps^2/2 = 1 in the drift.
-    half_step(gram, side, vector_of(chain, GRADIENT_HERE), exact ? 2.0 : step, solved, size);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) solved[i] = step * (solved[i] + noise[i]);
+    half_step(GRADIENT_HERE, chain.settings->family == GAUSSIAN ? 2.0 : step, size);
+    const double* noise = vector_of(NOISE);
+    fill(SOLVED, size, [=](int i, double drift) { return step * (drift + noise[i]); });
     __syncthreads();
-    solve_upper(gram, side, solved, size);
-    for (int i = threadIdx.x; i < size; i += blockDim.x) there[i] = here[i] + solved[i];
+    solve_upper(gram_of(), gram_side(), vector_of(SOLVED), size);
+    const double *here = vector_of(POINT_HERE), *solved = vector_of(SOLVED);
+    fill(POINT_THERE, size, [=](int i, double) { return here[i] + solved[i]; });
     __syncthreads();
 }
 
 // Log acceptance ratio of the proposed point, for the leader.
-UNIT double log_joint_ratio(Chain& chain, double scale, double step, int size) {
-    const int side = (int)chain.settings->K_max + 1;
-    const double* gram = at<const double>(chain.work->gram);
-    const double* here = vector_of(chain, POINT_HERE);
-    const double* there = vector_of(chain, POINT_THERE);
-    double* solved = vector_of(chain, SOLVED);
-    double log_ratio = scale * (chain.sums[0] - chain.state->scalar[FIT_LOGLIK]);
-    const double prior_there = log_prior(chain, there, solved, size);
-    log_ratio += prior_there - log_prior(chain, here, solved, size);
-    const double back =
-        squared_noise(gram, side, there, vector_of(chain, GRADIENT_THERE), here, step, solved, size);
-    const double forth =
-        squared_noise(gram, side, here, vector_of(chain, GRADIENT_HERE), there, step, solved, size);
+UNIT double log_joint_ratio(double step, int size) {
+    double log_ratio = likelihood_scale() * (chain.sums[0] - chain.state->scalar[FIT_LOGLIK]);
+    const double prior_there = log_prior(POINT_THERE, size);
+    log_ratio += prior_there - log_prior(POINT_HERE, size);
+    const double back = squared_noise(POINT_THERE, GRADIENT_THERE, POINT_HERE, step, size);
+    const double forth = squared_noise(POINT_HERE, GRADIENT_HERE, POINT_THERE, step, size);
     return log_ratio - 0.5 * (back - forth);
 }
 
 // Draw or propose (intercept, beta_1, ..., beta_K).
-UNIT void joint_beta(Chain& chain, bool warming_up) {
-    const Settings* settings = chain.settings;
-    State* state = chain.state;
-    const int size = (int)state->K + 1;
-    const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-    if (leader()) state->tally[JOINT_BETA][0] += 1;
-    if (!precision_factor(chain, scale, size)) return;
-    const bool exact = settings->family == GAUSSIAN;
-    const double step = exact ? 1.0 : exp(state->log_step[0]);
-    propose_joint(chain, scale, step, exact, size);
-    const double* there = vector_of(chain, POINT_THERE);
+UNIT void joint_beta(bool warming_up) {
+    const int size = (int)chain.state->K + 1;
+    if (leader()) chain.state->tally[JOINT_BETA][0] += 1;
+    if (!precision_factor(size)) return;
+    const bool exact = chain.settings->family == GAUSSIAN;
+    const double step = exact ? 1.0 : exp(chain.state->log_step[0]);
+    propose_joint(step, size);
     double* trial_fit = at<double>(chain.work->trial_fit);
-    fit_from_terms(chain, size - 1, there[0], there + 1, trial_fit);
-    gradient_at(chain, trial_fit, there, vector_of(chain, GRADIENT_THERE), scale, size);
-    const double log_ratio = exact ? 0.0 : log_joint_ratio(chain, scale, step, size);
+    fit_from_terms(size - 1, vector_of(POINT_THERE)[0], vector_of(POINT_THERE) + 1, trial_fit);
+    gradient_at(at<double>(chain.work->trial_fit), POINT_THERE, GRADIENT_THERE, size);
+    const double log_ratio = exact ? 0.0 : log_joint_ratio(step, size);
     if (leader()) {
+        State* state = chain.state;
         chain.accepted = exact || log(uniforms(state, FOR_JOINT_BETA, 0, 0).u) < log_ratio;
         if (chain.accepted) {
-            state->scalar[INTERCEPT] = there[0];
+            state->scalar[INTERCEPT] = vector_of(POINT_THERE)[0];
             state->scalar[FIT_LOGLIK] = chain.sums[0];
             state->tally[JOINT_BETA][1] += 1;
         }
-        if (!exact && warming_up && settings->adapt) adapt_step(settings, state, 0, log_ratio);
+        if (!exact && warming_up && chain.settings->adapt) adapt_step(chain.settings, state, 0, log_ratio);
     }
     __syncthreads();
     if (!chain.accepted) return;
-    for (int k = threadIdx.x; k < size - 1; k += blockDim.x) state->beta[k] = there[k + 1];
-    take_trial_fit(chain);
+    const double* there = vector_of(POINT_THERE);
+    for (int k = threadIdx.x; k < size - 1; k += blockDim.x) chain.state->beta[k] = there[k + 1];
+    take_trial_fit();
     __syncthreads();
 }
 

@@ -6,7 +6,7 @@
 namespace raytpnn {
 
 // Copy the scalars and terms of the state into a row of the record, a term a thread.
-INTERNAL void keep_terms(const Chain& chain, const DeviceRecord& record, long long row) {
+INTERNAL void keep_terms(const DeviceRecord& record, long long row) {
     const State* state = chain.state;
     const long long K_max = chain.settings->K_max, D = chain.settings->max_order;
     if (leader()) at<long long>(record.K)[row] = state->K;
@@ -25,14 +25,14 @@ INTERNAL void keep_terms(const Chain& chain, const DeviceRecord& record, long lo
 }
 
 // Keep the fit at the watched rows, and the mean square of every term over them.
-INTERNAL void watch_rows(const Chain& chain, const DeviceRecord& record, long long row) {
+INTERNAL void watch_rows(const DeviceRecord& record, long long row) {
     const State* state = chain.state;
     const long long size = record.n_watched;
     const long long* watched = at<const long long>(record.watched);
     const double* fit = at<const double>(chain.work->fit);
     for (int i = threadIdx.x; i < size; i += blockDim.x) at<double>(record.fit)[row * size + i] = fit[watched[i]];
     for (int k = threadIdx.x; k < state->K; k += blockDim.x) {
-        const float* phi = phi_of(chain, k);
+        const float* phi = phi_of(k);
         double total = 0.0;
         for (int i = 0; i < size; ++i) {
             const double value = state->beta[k] * phi[watched[i]];
@@ -43,11 +43,11 @@ INTERNAL void watch_rows(const Chain& chain, const DeviceRecord& record, long lo
 }
 
 // Keep the state as the record's next draw. Rows are read across threads here, so all meet before and after.
-UNIT void keep_draw(Chain& chain, DeviceRecord& record) {
+UNIT void keep_draw(DeviceRecord& record) {
     __syncthreads();
     const long long row = record.row;
-    keep_terms(chain, record, row);
-    if (record.n_watched > 0) watch_rows(chain, record, row);
+    keep_terms(record, row);
+    if (record.n_watched > 0) watch_rows(record, row);
     __syncthreads();
     if (leader()) record.row = row + 1;
 }

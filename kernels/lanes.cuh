@@ -17,7 +17,9 @@ INTERNAL double tree(const double* half) {
 // Add the sums of one block of rows to out[0 ... count - 1], or start them; all threads of the block take part.
 // `add(i, sums)` adds what row i gives to the sums of its lane.
 template <int MOST, class Add>
-INTERNAL void block_sums(Chain& chain, int start, int n, int count, double* out, Add add) {
+INTERNAL void block_sums(int start, int n, int count, double* out, Add add) {
+    // Rows of a thread whose loads are under way at a time: more would take registers from the callers.
+    constexpr int ROWS_AT_A_TIME = MOST < 3 ? 2 : 1;
     const int stop = start + BLOCK < n ? start + BLOCK : n;
     const int threads = row_threads();
     const bool active = (int)threadIdx.x < threads;
@@ -26,8 +28,10 @@ INTERNAL void block_sums(Chain& chain, int start, int n, int count, double* out,
         const int lane = base + (int)threadIdx.x;
         double sums[MOST];
         for (int s = 0; s < MOST; ++s) sums[s] = 0.0;
-        if (active)
+        if (active) {
+#pragma unroll ROWS_AT_A_TIME
             for (int i = start + lane; i < stop; i += LANES) add(i, sums);
+        }
         if (active && lane >= HALF_LANES)
             for (int s = 0; s < MOST; ++s) chain.lanes[s][lane - HALF_LANES] = sums[s];
         if (threads == LANES) __syncthreads();
@@ -44,8 +48,8 @@ INTERNAL void block_sums(Chain& chain, int start, int n, int count, double* out,
 
 // Sums over all n rows.
 template <int MOST, class Add>
-INTERNAL void row_sums(Chain& chain, int n, int count, double* out, Add add) {
-    for (int start = 0; start < n; start += BLOCK) block_sums<MOST>(chain, start, n, count, out, add);
+INTERNAL void row_sums(int n, int count, double* out, Add add) {
+    for (int start = 0; start < n; start += BLOCK) block_sums<MOST>(start, n, count, out, add);
 }
 
 }  // namespace raytpnn

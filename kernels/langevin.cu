@@ -12,7 +12,6 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
                   const int* features, const double* b, const double* gamma, const double* score,
                   const double* curvature, double* sigmoid, float* table, double* partial) {
     using namespace raytpnn;
-    __shared__ Chain chain;
     __shared__ Settings settings;
     __shared__ DeviceWork work;
     const int n = (int)problem->n;
@@ -39,20 +38,19 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     __syncthreads();
     bool inside = true;
     for (int j = 0; j < d; ++j) {
-        const double c = factor_table(chain, j, own_features[j], own_b[j], own_gamma[j]);
+        const double c = factor_table(j, own_features[j], own_b[j], own_gamma[j]);
         inside = inside && c >= SMALLEST_MEAN;
         // The mean is read by all before the next sums are written there.
         __syncthreads();
-        if (inside) slope_tables(chain, j, own_features[j], own_b[j], own_gamma[j], c);
+        if (inside) slope_tables(j, own_features[j], own_b[j], own_gamma[j], c);
         __syncthreads();
     }
     if (inside) {
-        const Chain* all = &chain;
-        const float* factors = table_of(chain, 0);
-        block_sums<2>(chain, start, n, 2, chain.sums + 1, [=](int i, double* sums) {
+        const float* factors = table_of(0);
+        block_sums<2>(start, n, 2, chain.sums + 1, [=](int i, double* sums) {
             float phi = 0.0f;
             for (int j = 0; j < d; ++j) {
-                const int code = entry(codes_of(*all, own_features[j])[i], (int)width - 1);
+                const int code = entry(codes_of(own_features[j])[i], (int)width - 1);
                 const float factor = factors[j * width + code];
                 phi = j == 0 ? factor : phi * factor;
             }
@@ -60,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
             sums[0] += score[i] * value;
             sums[1] += (curvature[i] * value) * value;
         });
-        for (int j = 0; j < d; ++j) slope_sums(chain, start, own_features, d, j);
+        for (int j = 0; j < d; ++j) slope_sums(start, own_features, d, j);
     }
     double* out = partial + blockIdx.x * (4ll * D + 2);
     for (int s = threadIdx.x; s < 4 * D + 2; s += blockDim.x) {

@@ -8,11 +8,11 @@
 namespace raytpnn {
 
 // Factor and slope tables of a term, whole on return; false if a factor has no mass.
-UNIT bool term_tables(Chain& chain, const int* features, const double* b, const double* gamma, int d) {
+UNIT bool term_tables(const int* features, const double* b, const double* gamma, int d) {
     for (int j = 0; j < d; ++j) {
-        const double c = factor_table(chain, j, features[j], b[j], gamma[j]);
+        const double c = factor_table(j, features[j], b[j], gamma[j]);
         if (!(c >= SMALLEST_MEAN)) return false;
-        slope_tables(chain, j, features[j], b[j], gamma[j], c);
+        slope_tables(j, features[j], b[j], gamma[j], c);
     }
     __syncthreads();
     return true;
@@ -36,7 +36,7 @@ struct Slope {
     double gradient, precision;
 };
 
-UNIT Slope gradient_and_precision(const Chain& chain, const double* gamma, double beta, int d, int i) {
+UNIT Slope gradient_and_precision(const double* gamma, double beta, int d, int i) {
     const Settings* settings = chain.settings;
     const State* state = chain.state;
     const double* sums = chain.sums;
@@ -64,7 +64,7 @@ UNIT Slope gradient_and_precision(const Chain& chain, const double* gamma, doubl
 }
 
 // Coordinate i of term k.
-INTERNAL double coordinate_of_term(const Chain& chain, int k, int d, int i) {
+INTERNAL double coordinate_of_term(int k, int d, int i) {
     const State* state = chain.state;
     if (i < d) return state->b[k][i];
     if (i == 2 * d) return state->beta[k];
@@ -73,12 +73,11 @@ INTERNAL double coordinate_of_term(const Chain& chain, int k, int d, int i) {
 }
 
 // Proposed point in THERE, every coordinate by one thread; the way there in the other rows.
-INTERNAL void propose_point(Chain& chain, int k, int d, double log_step) {
-    const State* state = chain.state;
+INTERNAL void propose_point(int k, int d, double log_step) {
     for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
-        const Slope slope = gradient_and_precision(chain, state->gamma[k], state->beta[k], d, i);
-        const Uniforms drawn = uniforms(state, FOR_LANGEVIN, k, 1 + i / 2);
-        const double here = coordinate_of_term(chain, k, d, i);
+        const Slope slope = gradient_and_precision(chain.state->gamma[k], chain.state->beta[k], d, i);
+        const Uniforms drawn = uniforms(chain.state, FOR_LANGEVIN, k, 1 + i / 2);
+        const double here = coordinate_of_term(k, d, i);
         const double step = exp(log_step);
         const double spread = step / sqrt(slope.precision);
         const double drift = (0.5 * step) * step * slope.gradient / slope.precision;
@@ -91,7 +90,7 @@ INTERNAL void propose_point(Chain& chain, int k, int d, double log_step) {
 }
 
 // The proposed point as the trial's numbers; false if it lies outside the prior's support: the leader's work.
-UNIT bool trial_of_point(Chain& chain, int d) {
+UNIT bool trial_of_point(int d) {
     for (int j = 0; j < d; ++j) {
         const double b = chain.point[THERE][j];
         double gamma = chain.point[THERE][d + j];
@@ -114,12 +113,12 @@ INTERNAL double squared_gap(double origin, double gradient, double precision, do
 }
 
 // What every coordinate adds to the log densities of the way there and back.
-INTERNAL void weigh_ways(Chain& chain, int d, double log_step) {
+INTERNAL void weigh_ways(int d, double log_step) {
     for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
         const double step = exp(log_step);
         const double here = chain.point[HERE][i], there = chain.point[THERE][i];
         const double gradient = chain.point[GRADIENT][i], precision = chain.point[PRECISION][i];
-        const Slope back = gradient_and_precision(chain, chain.trial_gamma, chain.point[THERE][2 * d], d, i);
+        const Slope back = gradient_and_precision(chain.trial_gamma, chain.point[THERE][2 * d], d, i);
         chain.point[BACK_SQUARE][i] = squared_gap(there, back.gradient, back.precision, here, step);
         chain.point[BACK_LOG][i] = log(back.precision);
         chain.point[FORTH_SQUARE][i] = squared_gap(here, gradient, precision, there, step);
@@ -140,29 +139,25 @@ INTERNAL double log_proposal(const double* squares, const double* logs, double s
 }
 
 // Propose and evaluate: the log acceptance ratio for the leader, minus infinity if impossible.
-UNIT double log_ratio_of_move(Chain& chain, int k, int d, double log_step) {
+UNIT double log_ratio_of_move(int k, int d, double log_step) {
     const double impossible = from_bits((long long)0xfff0000000000000ull);
-    const Settings* settings = chain.settings;
-    State* state = chain.state;
-    const int* features = state->features[k];
-    const int trial = (int)settings->K_max;
-    if (!term_tables(chain, features, state->b[k], state->gamma[k], d)) return impossible;
-    evaluate(chain, fit_of(chain), k, 0.0, k, 0.0, DERIVATIVES + MOMENTS, k, features, d);
-    propose_point(chain, k, d, log_step);
-    if (leader()) chain.accepted = trial_of_point(chain, d);
+    if (!term_tables(chain.state->features[k], chain.state->b[k], chain.state->gamma[k], d)) return impossible;
+    evaluate_slopes(k, 0.0, k, 0.0, DERIVATIVES + MOMENTS, k, chain.state->features[k], d);
+    propose_point(k, d, log_step);
+    if (leader()) chain.accepted = trial_of_point(d);
     __syncthreads();
     if (!chain.accepted) return impossible;
-    if (!term_tables(chain, features, chain.trial_b, chain.trial_gamma, d)) return impossible;
-    for (int j = 0; j < d; ++j) multiply_factor(chain, features[j], j, trial);
-    const double beta = state->beta[k], new_beta = chain.point[THERE][2 * d];
-    const int need = DERIVATIVES + LIKELIHOOD + MOMENTS;
-    evaluate(chain, fit_of(chain), k, beta, trial, new_beta, need, trial, features, d);
-    weigh_ways(chain, d, log_step);
+    if (!term_tables(chain.state->features[k], chain.trial_b, chain.trial_gamma, d)) return impossible;
+    const int trial = (int)chain.settings->K_max;
+    for (int j = 0; j < d; ++j) multiply_factor(chain.state->features[k][j], j, trial);
+    evaluate_slopes(k, chain.state->beta[k], trial, chain.point[THERE][2 * d], DERIVATIVES + LIKELIHOOD + MOMENTS,
+                    trial, chain.state->features[k], d);
+    weigh_ways(d, log_step);
     if (!leader()) return impossible;
-    const double here = log_target(settings, state, state->gamma[k], beta, d);
-    const double there = log_target(settings, state, chain.trial_gamma, new_beta, d);
-    const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-    const double change = scale * (chain.sums[0] - state->scalar[FIT_LOGLIK]) + there - here;
+    const double here = log_target(chain.settings, chain.state, chain.state->gamma[k], chain.state->beta[k], d);
+    const double there = log_target(chain.settings, chain.state, chain.trial_gamma, chain.point[THERE][2 * d], d);
+    const double scale = chain.state->scalar[TEMPERATURE] / chain.state->scalar[NUISANCE];
+    const double change = scale * (chain.sums[0] - chain.state->scalar[FIT_LOGLIK]) + there - here;
     const int size = 2 * d + 1;
     const double step = exp(log_step);
     const double back = log_proposal(chain.point[BACK_SQUARE], chain.point[BACK_LOG], step, size);
@@ -171,27 +166,25 @@ UNIT double log_ratio_of_move(Chain& chain, int k, int d, double log_step) {
 }
 
 // One Langevin step of term k.
-INTERNAL void langevin(Chain& chain, int k, bool warming_up) {
-    const Settings* settings = chain.settings;
-    State* state = chain.state;
-    const int d = (int)state->order[k];
-    const double log_ratio = log_ratio_of_move(chain, k, d, state->log_step[d]);
+INTERNAL void langevin(int k, bool warming_up) {
+    const int d = (int)chain.state->order[k];
+    const double log_ratio = log_ratio_of_move(k, d, chain.state->log_step[d]);
     __syncthreads();
     if (leader()) {
-        chain.accepted = log(uniforms(state, FOR_LANGEVIN, k, 0).u) < log_ratio;
-        state->tally[LANGEVIN][0] += 1;
+        chain.accepted = log(uniforms(chain.state, FOR_LANGEVIN, k, 0).u) < log_ratio;
+        chain.state->tally[LANGEVIN][0] += 1;
         if (chain.accepted) {
-            state->tally[LANGEVIN][1] += 1;
-            for (int j = 0; j < d; ++j) chain.trial_features[j] = state->features[k][j];
-            take_trial(chain, k, d, chain.point[THERE][2 * d]);
-            state->scalar[FIT_LOGLIK] = chain.sums[0];
+            chain.state->tally[LANGEVIN][1] += 1;
+            for (int j = 0; j < d; ++j) chain.trial_features[j] = chain.state->features[k][j];
+            take_trial(k, d, chain.point[THERE][2 * d]);
+            chain.state->scalar[FIT_LOGLIK] = chain.sums[0];
         }
-        if (warming_up && settings->adapt) adapt_step(settings, state, d, log_ratio);
+        if (warming_up && chain.settings->adapt) adapt_step(chain.settings, chain.state, d, log_ratio);
     }
     __syncthreads();
     if (chain.accepted) {
-        take_trial_fit(chain);
-        copy_phi(chain, (int)settings->K_max, k);
+        take_trial_fit();
+        copy_phi((int)chain.settings->K_max, k);
     }
 }
 

@@ -5,25 +5,20 @@
 
 namespace raytpnn {
 
-// A term as a change sees it: its basis function, its coefficient, and the moments of the function with the
-// derivatives at the fit without the term.
-struct Weighed {
-    int row;
-    double beta;
-    double dot, norm;
-};
-
 // Pass over the rows that `log_likelihood_change` needs: none for a Gaussian.
-INTERNAL void evaluate_change(Chain& chain, int old_row, double old_beta, int new_row, double new_beta) {
+INTERNAL void evaluate_change(int old_row, double old_beta, int new_row, double new_beta) {
     if (chain.settings->family != GAUSSIAN)
-        evaluate(chain, fit_of(chain), old_row, old_beta, new_row, new_beta, LIKELIHOOD, 0, chain.trial_features, 0);
+        evaluate(fit_of(), old_row, old_beta, new_row, new_beta, LIKELIHOOD, 0);
 }
 
-// Unscaled change of the log-likelihood when a term replaces another, after `evaluate_change`: the leader's.
-INTERNAL double log_likelihood_change(const Chain& chain, Weighed old_term, Weighed new_term) {
+// Unscaled change of the log-likelihood when one term replaces another, after `evaluate_change`: the leader's work.
+// The moments (dot, norm) are with the derivatives at the fit without the term. A Gaussian log-likelihood is
+// quadratic, so they say it all.
+INTERNAL double log_likelihood_change(double old_beta, const double* old_moments, double new_beta,
+                                      const double* new_moments) {
     if (chain.settings->family == GAUSSIAN) {
-        const double gain = new_term.beta * new_term.dot - (0.5 * new_term.norm) * (new_term.beta * new_term.beta);
-        const double loss = old_term.beta * old_term.dot - (0.5 * old_term.norm) * (old_term.beta * old_term.beta);
+        const double gain = new_beta * new_moments[0] - (0.5 * new_moments[1]) * (new_beta * new_beta);
+        const double loss = old_beta * old_moments[0] - (0.5 * old_moments[1]) * (old_beta * old_beta);
         return gain - loss;
     }
     return chain.sums[0] - chain.state->scalar[FIT_LOGLIK];

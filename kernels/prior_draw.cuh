@@ -51,23 +51,22 @@ UNIT int prior_count(const Settings* settings, double u) {
 
 // K terms; false if a factor has no mass. The state's K is 0 on the way: seen from a state without terms, a
 // birth takes its set from the prior.
-UNIT bool prior_terms(Chain& chain, int K, int attempt) {
-    State* state = chain.state;
+UNIT bool prior_terms(int K, int attempt) {
     for (int k = 0; k < K; ++k) {
         const int slot = attempt * MOST_TERMS + k;
-        if (leader()) chain.order = draw_new_set(chain, slot);
+        if (leader()) chain.order = draw_new_set(slot);
         __syncthreads();
         const int d = chain.order;
-        prior_factors(chain, slot, d);
-        if (!build_trial(chain, d, 0, k)) return false;
+        prior_factors(slot, d);
+        if (!build_trial(d, 0, k)) return false;
         // The trial is still read where rows are multiplied.
         __syncthreads();
         if (leader()) {
-            const double spread = sqrt(state->scalar[SIGMA_BETA2]);
-            take_trial(chain, k, d, spread * normal_quantile(uniforms(state, FOR_NEW_BETA, slot, 0).u));
+            const double spread = sqrt(chain.state->scalar[SIGMA_BETA2]);
+            take_trial(k, d, spread * normal_quantile(uniforms(chain.state, FOR_NEW_BETA, slot, 0).u));
         }
     }
-    if (leader()) state->K = K;
+    if (leader()) chain.state->K = K;
     __syncthreads();
     return true;
 }
@@ -77,31 +76,30 @@ INTERNAL bool is_finite(double x) { return x - x == 0.0; }
 // Replace the state by an independent draw from the prior, fit and log-likelihood included. Draws outside the
 // support (a factor without mass, a log-likelihood that is not finite) are repeated; false, with an empty state,
 // if no draw was in the support.
-UNIT bool draw_from_prior(Chain& chain) {
-    State* state = chain.state;
+UNIT bool draw_from_prior() {
     for (int attempt = 0; attempt < MOST_DRAWS; ++attempt) {
         if (leader()) {
-            const double u = prior_scalars(chain.settings, state, attempt);
+            const double u = prior_scalars(chain.settings, chain.state, attempt);
             chain.first = prior_count(chain.settings, u);
-            state->K = 0;
+            chain.state->K = 0;
         }
         __syncthreads();
         const int K = chain.first;
-        if (prior_terms(chain, K, attempt)) {
-            fit_from_terms(chain, K, state->scalar[INTERCEPT], state->beta, fit_of(chain));
-            refresh_likelihood(chain);
-            if (is_finite(state->scalar[FIT_LOGLIK])) return true;
+        if (prior_terms(K, attempt)) {
+            fit_from_terms(K, chain.state->scalar[INTERCEPT], chain.state->beta, fit_of());
+            refresh_likelihood();
+            if (is_finite(chain.state->scalar[FIT_LOGLIK])) return true;
         }
         // The next attempt's numbers are not written before all have seen these.
         __syncthreads();
     }
     if (leader()) {
-        state->K = 0;
-        state->scalar[INTERCEPT] = chain.settings->intercept_mean;
+        chain.state->K = 0;
+        chain.state->scalar[INTERCEPT] = chain.settings->intercept_mean;
     }
     __syncthreads();
-    fit_from_terms(chain, 0, state->scalar[INTERCEPT], state->beta, fit_of(chain));
-    refresh_likelihood(chain);
+    fit_from_terms(0, chain.state->scalar[INTERCEPT], chain.state->beta, fit_of());
+    refresh_likelihood();
     return false;
 }
 

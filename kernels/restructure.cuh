@@ -9,22 +9,22 @@
 namespace raytpnn {
 
 // Log probability of drawing `feature` off the set of the first d features.
-UNIT double log_pick(const Chain& chain, const int* features, int d, int feature) {
+UNIT double log_pick(const int* features, int d, int feature) {
     const double weight = at<const double>(chain.problem->feature_weight)[feature];
-    return log(weight / weight_off_set(chain, features, d));
+    return log(weight / weight_off_set(features, d));
 }
 
 // Set part of the ratio for d -> d + 1 variables by adding `feature` to the set `small`.
-UNIT double log_adding_ratio(const Chain& chain, const int* small, int d, int feature) {
+UNIT double log_adding_ratio(const int* small, int d, int feature) {
     const Settings* settings = chain.settings;
-    const double forward = log(settings->q_add) + log_pick(chain, small, d, feature);
+    const double forward = log(settings->q_add) + log_pick(small, d, feature);
     const double backward = log(settings->q_delete / (d + 1.0));
     return settings->log_set_prior[d + 1] - settings->log_set_prior[d] + backward - forward;
 }
 
 // Set part of the ratio for d + 1 -> d variables: the reverse draws `feature` off the smaller set.
-INTERNAL double log_deleting_ratio(const Chain& chain, const int* small, int d, int feature) {
-    return -log_adding_ratio(chain, small, d, feature);
+INTERNAL double log_deleting_ratio(const int* small, int d, int feature) {
+    return -log_adding_ratio(small, d, feature);
 }
 
 // A proposed set: the move, the new order (0 if impossible), the first place that is new, the log ratio.
@@ -34,7 +34,7 @@ struct ProposedSet {
 };
 
 // Propose a set into the trial: the leader's work.
-UNIT ProposedSet propose_set(Chain& chain, int k) {
+UNIT ProposedSet propose_set(int k) {
     const Settings* settings = chain.settings;
     const State* state = chain.state;
     const int d = (int)state->order[k];
@@ -58,10 +58,10 @@ UNIT ProposedSet propose_set(Chain& chain, int k) {
     }
     if (move == DELETING) {
         if (kept == 0) return {move, 0, 0, 0.0};
-        return {move, kept, 0, log_deleting_ratio(chain, trial, kept, features[place])};
+        return {move, kept, 0, log_deleting_ratio(trial, kept, features[place])};
     }
     if (kept >= settings->max_order || d >= chain.problem->p) return {move, 0, 0, 0.0};
-    const int j = draw_off_set(chain, features, d, more.u);
+    const int j = draw_off_set(features, d, more.u);
     if (j < 0) return {move, 0, 0, 0.0};
     trial[kept] = j;
     if (move == CHANGING && more.v < settings->q_keep) {
@@ -69,61 +69,49 @@ UNIT ProposedSet propose_set(Chain& chain, int k) {
         chain.trial_b[kept] = state->b[k][place];
         chain.trial_gamma[kept] = state->gamma[k][place];
     } else {
-        prior_factor(chain, FOR_RESTRUCTURE_FACTOR, k, kept);
+        prior_factor(FOR_RESTRUCTURE_FACTOR, k, kept);
     }
-    if (move == ADDING) return {move, d + 1, d, log_adding_ratio(chain, features, d, j)};
-    return {move, d, 0, log_pick(chain, trial, d, features[place]) - log_pick(chain, features, d, j)};
+    if (move == ADDING) return {move, d + 1, d, log_adding_ratio(features, d, j)};
+    return {move, d, 0, log_pick(trial, d, features[place]) - log_pick(features, d, j)};
 }
 
 // Give the proposed set a coefficient, and accept or reject.
-UNIT void try_restructure(Chain& chain, int k, int d, int first) {
-    const Settings* settings = chain.settings;
-    State* state = chain.state;
-    const int trial = (int)settings->K_max;
-    if (first > 0) copy_phi(chain, k, trial);
-    if (!build_trial(chain, d, first, trial)) return;
-    const double old_beta = state->beta[k];
-    moments_without(chain, k, old_beta);
-    phi_moments(chain, trial);
-    const double old_dot = chain.sums[1], old_norm = chain.sums[2];
-    const double dot = chain.moments[0], norm = chain.moments[1];
-    double beta = old_beta;
-    if (settings->conditional_beta) {
-        if (leader()) {
-            const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-            const double prior_precision = 1.0 / state->scalar[SIGMA_BETA2];
-            const double precision = scale * norm + prior_precision;
-            const double mean = scale * dot / precision;
-            const double old_precision = scale * old_norm + prior_precision;
-            const double old_mean = scale * old_dot / old_precision;
-            const Uniforms drawn = uniforms(state, FOR_RESTRUCTURE_BETA, k, 0);
-            chain.beta = draw_coefficient(settings, drawn.u, drawn.v, mean, precision, prior_precision);
-            chain.log_ratio += log_prior_over_proposal(settings, chain.beta, mean, precision, prior_precision);
-            chain.log_ratio -= log_prior_over_proposal(settings, old_beta, old_mean, old_precision, prior_precision);
-        }
-        __syncthreads();
-        beta = chain.beta;
-    }
-    evaluate_change(chain, k, old_beta, trial, beta);
+UNIT void try_restructure(int k, int d, int first) {
+    const int trial = (int)chain.settings->K_max;
+    if (first > 0) copy_phi(k, trial);
+    if (!build_trial(d, first, trial)) return;
+    const double old_beta = chain.state->beta[k];
+    moments_without(k, old_beta);
+    phi_moments(trial);
     if (leader()) {
-        const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-        const double change =
-            log_likelihood_change(chain, {k, old_beta, old_dot, old_norm}, {trial, beta, dot, norm});
-        chain.accepted = log(uniforms(state, FOR_RESTRUCTURE, k, 2).u) < chain.log_ratio + scale * change;
-        if (chain.accepted) {
-            take_trial(chain, k, d, beta);
-            state->scalar[FIT_LOGLIK] += change;
-            state->tally[chain.move][1] += 1;
+        chain.beta = old_beta;
+        if (chain.settings->conditional_beta) {
+            const Uniforms drawn = uniforms(chain.state, FOR_RESTRUCTURE_BETA, k, 0);
+            chain.beta = draw_coefficient(drawn.u, drawn.v, chain.moments);
+            chain.log_ratio += log_prior_over_proposal(chain.beta, chain.moments);
+            chain.log_ratio -= log_prior_over_proposal(old_beta, chain.old_moments);
         }
     }
     __syncthreads();
-    if (chain.accepted) replace_term(chain, k, old_beta, trial, beta);
+    evaluate_change(k, old_beta, trial, chain.beta);
+    if (leader()) {
+        const double change = log_likelihood_change(old_beta, chain.old_moments, chain.beta, chain.moments);
+        const double log_ratio = chain.log_ratio + likelihood_scale() * change;
+        chain.accepted = log(uniforms(chain.state, FOR_RESTRUCTURE, k, 2).u) < log_ratio;
+        if (chain.accepted) {
+            take_trial(k, d, chain.beta);
+            chain.state->scalar[FIT_LOGLIK] += change;
+            chain.state->tally[chain.move][1] += 1;
+        }
+    }
+    __syncthreads();
+    if (chain.accepted) replace_term(k, old_beta, trial, chain.beta);
 }
 
 // Propose one change of the set of term k.
-INTERNAL void restructure(Chain& chain, int k) {
+INTERNAL void restructure(int k) {
     if (leader()) {
-        const ProposedSet proposed = propose_set(chain, k);
+        const ProposedSet proposed = propose_set(k);
         chain.move = proposed.move;
         chain.order = proposed.order;
         chain.first = proposed.first;
@@ -132,7 +120,7 @@ INTERNAL void restructure(Chain& chain, int k) {
     }
     __syncthreads();
     if (chain.order > 0)
-        try_restructure(chain, k, chain.order, chain.first);
+        try_restructure(k, chain.order, chain.first);
     else
         // The leader may be at its next proposal at once: not before all have seen this one.
         __syncthreads();

@@ -8,13 +8,15 @@
 
 namespace raytpnn {
 
+INTERNAL double* fit_of() { return at<double>(chain.work->fit); }
+
 // Multiply factor table j into a basis function, or start it with the first factor.
-UNIT void multiply_factor(Chain& chain, int feature, int j, int row) {
-    const int n = rows_of(chain);
+UNIT void multiply_factor(int feature, int j, int row) {
+    const int n = rows_of();
     const int missing = (int)chain.work->table_width - 1;
-    const float* table = table_of(chain, j);
-    const Code* codes = codes_of(chain, feature);
-    float* phi = phi_of(chain, row);
+    const float* table = table_of(j);
+    const Code* codes = codes_of(feature);
+    float* phi = phi_of(row);
     for (int i = first_row(n); i < n; i += row_threads()) {
         const float factor = table[entry(codes[i], missing)];
         phi[i] = j == 0 ? factor : phi[i] * factor;
@@ -36,31 +38,31 @@ struct Change {
     }
 };
 
-INTERNAL Change change_of(const Chain& chain, const double* fit, int old_row, double old_beta, int new_row,
+INTERNAL Change change_of(const double* fit, int old_row, double old_beta, int new_row,
                           double new_beta) {
-    return {fit, phi_of(chain, old_row), old_beta, phi_of(chain, new_row), new_beta};
+    return {fit, phi_of(old_row), old_beta, phi_of(new_row), new_beta};
 }
 
-// Sums of one block of rows with the slopes in b and in log gamma of factor j, as `evaluate` left the derivatives.
-UNIT void slope_sums(Chain& chain, int start, const int* features, int d, int j) {
-    const int n = rows_of(chain);
+// Sums of one block of rows with the slopes in b and in log gamma of factor j, after those of `evaluate`, with the
+// derivatives that it left.
+UNIT void slope_sums(int start, const int* features, int d, int j) {
+    const int n = rows_of();
     const int width = (int)chain.work->table_width;
     const int D = (int)chain.settings->max_order;
     const double* score = at<const double>(chain.work->score);
     const double* curvature = at<const double>(chain.work->curvature);
-    const float* factors = table_of(chain, 0);
-    const float* slope_b = table_of(chain, D + j);
-    const float* slope_gamma = table_of(chain, 2 * D + j);
-    const Code* own = codes_of(chain, features[j]);
-    const Chain* all = &chain;
-    block_sums<4>(chain, start, n, 4, chain.sums + 3 + 4 * j, [=](int i, double* sums) {
+    const float* factors = table_of(0);
+    const float* slope_b = table_of(D + j);
+    const float* slope_gamma = table_of(2 * D + j);
+    const Code* own = codes_of(features[j]);
+    block_sums<4>(start, n, 4, chain.sums + 3 + 4 * j, [=](int i, double* sums) {
         // The factor itself first, then the others in the order of the term.
         const int code = entry(own[i], width - 1);
         float in_b = slope_b[code];
         float in_gamma = slope_gamma[code];
         for (int other = 0; other < d; ++other) {
             if (other == j) continue;
-            const float factor = factors[other * width + entry(codes_of(*all, features[other])[i], width - 1)];
+            const float factor = factors[other * width + entry(codes_of(features[other])[i], width - 1)];
             in_b = in_b * factor;
             in_gamma = in_gamma * factor;
         }
@@ -74,56 +76,57 @@ UNIT void slope_sums(Chain& chain, int start, const int* features, int d, int j)
 
 // Evaluate the family at a changed fit, left in trial_fit. Fills chain.sums: at 0 the log-likelihood
 // (LIKELIHOOD), at 1 and 2 the moments of phi[row] with score and curvature (MOMENTS) or the sums of these
-// (TOTALS), then for each of d factors those of the slope in b and in log gamma. Score and curvature stay in
-// the work space if DERIVATIVES are asked for, and are left alone if not.
-UNIT void evaluate(Chain& chain, const double* fit, int old_row, double old_beta, int new_row, double new_beta,
-                   int need, int row, const int* features, int d) {
-    const int n = rows_of(chain);
+// (TOTALS). Score and curvature stay in the work space if DERIVATIVES are asked for, and are left alone if not.
+UNIT void evaluate(const double* fit, int old_row, double old_beta, int new_row, double new_beta, int need, int row) {
+    const int n = rows_of();
     const int family = (int)chain.settings->family;
-    const Change changed = change_of(chain, fit, old_row, old_beta, new_row, new_beta);
-    const float* phi = phi_of(chain, row);
+    const Change changed = change_of(fit, old_row, old_beta, new_row, new_beta);
+    const float* phi = phi_of(row);
     const double* y = at<const double>(chain.problem->y);
     const double* w = at<const double>(chain.problem->w);
     double* trial = at<double>(chain.work->trial_fit);
     double* score = at<double>(chain.work->score);
     double* curvature = at<double>(chain.work->curvature);
-    for (int start = 0; start < n; start += BLOCK) {
-        block_sums<3>(chain, start, n, 3, chain.sums, [=](int i, double* sums) {
-            const double f = changed(i);
-            trial[i] = f;
-            const FamilyRow given = family_row(family, y[i], f, w[i], need);
-            if (need & DERIVATIVES) {
-                score[i] = given.score;
-                curvature[i] = given.curvature;
-            }
-            if (need & LIKELIHOOD) sums[0] += given.loglik;
-            if (need & MOMENTS) {
-                const double value = phi[i];
-                sums[1] += given.score * value;
-                sums[2] += (given.curvature * value) * value;
-            }
-            if (need & TOTALS) {
-                sums[1] += given.score;
-                sums[2] += given.curvature;
-            }
-        });
-        for (int j = 0; j < d; ++j) slope_sums(chain, start, features, d, j);
-    }
+    row_sums<3>(n, 3, chain.sums, [=](int i, double* sums) {
+        const double f = changed(i);
+        trial[i] = f;
+        const FamilyRow given = family_row(family, y[i], f, w[i], need);
+        if (need & DERIVATIVES) {
+            score[i] = given.score;
+            curvature[i] = given.curvature;
+        }
+        if (need & LIKELIHOOD) sums[0] += given.loglik;
+        if (need & MOMENTS) {
+            const double value = phi[i];
+            sums[1] += given.score * value;
+            sums[2] += (given.curvature * value) * value;
+        }
+        if (need & TOTALS) {
+            sums[1] += given.score;
+            sums[2] += given.curvature;
+        }
+    });
+}
+
+// The same at the fit with the slopes of d factors.
+UNIT void evaluate_slopes(int old_row, double old_beta, int new_row, double new_beta, int need, int row,
+                          const int* features, int d) {
+    evaluate(fit_of(), old_row, old_beta, new_row, new_beta, need, row);
+    for (int j = 0; j < d; ++j)
+        for (int start = 0; start < rows_of(); start += BLOCK) slope_sums(start, features, d, j);
 }
 
 // Evaluate at the fit as it is.
-INTERNAL void evaluate_at(Chain& chain, const double* fit, int need) {
-    evaluate(chain, fit, 0, 0.0, 0, 0.0, need, 0, chain.trial_features, 0);
+INTERNAL void evaluate_at(const double* fit, int need) {
+    evaluate(fit, 0, 0.0, 0, 0.0, need, 0);
 }
 
-INTERNAL double* fit_of(const Chain& chain) { return at<double>(chain.work->fit); }
-
 // Sums of score * phi and curvature * phi^2 with the derivatives in the work space, into chain.moments.
-UNIT void phi_moments(Chain& chain, int row) {
+UNIT void phi_moments(int row) {
     const double* score = at<const double>(chain.work->score);
     const double* curvature = at<const double>(chain.work->curvature);
-    const float* phi = phi_of(chain, row);
-    row_sums<2>(chain, rows_of(chain), 2, chain.moments, [=](int i, double* sums) {
+    const float* phi = phi_of(row);
+    row_sums<2>(rows_of(), 2, chain.moments, [=](int i, double* sums) {
         const double value = phi[i];
         sums[0] += score[i] * value;
         sums[1] += (curvature[i] * value) * value;
@@ -131,12 +134,12 @@ UNIT void phi_moments(Chain& chain, int row) {
 }
 
 // Put new_beta * phi[row] in the place of term k in the fit, and phi[row] in that of phi[k].
-UNIT void replace_term(Chain& chain, int k, double old_beta, int row, double new_beta) {
-    const int n = rows_of(chain);
-    double* fit = fit_of(chain);
-    float* old_phi = phi_of(chain, k);
-    const float* new_phi = phi_of(chain, row);
-    const Change changed = change_of(chain, fit, k, old_beta, row, new_beta);
+UNIT void replace_term(int k, double old_beta, int row, double new_beta) {
+    const int n = rows_of();
+    double* fit = fit_of();
+    float* old_phi = phi_of(k);
+    const float* new_phi = phi_of(row);
+    const Change changed = change_of(fit, k, old_beta, row, new_beta);
     for (int i = first_row(n); i < n; i += row_threads()) {
         fit[i] = changed(i);
         old_phi[i] = new_phi[i];
@@ -144,33 +147,33 @@ UNIT void replace_term(Chain& chain, int k, double old_beta, int row, double new
 }
 
 // Copy one basis function to another row.
-UNIT void copy_phi(Chain& chain, int source, int target) {
-    const int n = rows_of(chain);
-    float* left = phi_of(chain, target);
-    const float* right = phi_of(chain, source);
+UNIT void copy_phi(int source, int target) {
+    const int n = rows_of();
+    float* left = phi_of(target);
+    const float* right = phi_of(source);
     for (int i = first_row(n); i < n; i += row_threads()) left[i] = right[i];
 }
 
 // Take trial_fit over as the fit.
-UNIT void take_trial_fit(Chain& chain) {
-    const int n = rows_of(chain);
-    double* fit = fit_of(chain);
+UNIT void take_trial_fit() {
+    const int n = rows_of();
+    double* fit = fit_of();
     const double* trial = at<const double>(chain.work->trial_fit);
     for (int i = first_row(n); i < n; i += row_threads()) fit[i] = trial[i];
 }
 
 // Add a constant to the fit.
-UNIT void shift_fit(Chain& chain, double amount) {
-    const int n = rows_of(chain);
-    double* fit = fit_of(chain);
+UNIT void shift_fit(double amount) {
+    const int n = rows_of();
+    double* fit = fit_of();
     for (int i = first_row(n); i < n; i += row_threads()) fit[i] += amount;
 }
 
 // Write offset + intercept + sum of coefficients * phi, terms in stored order, to a fit.
-UNIT void fit_from_terms(Chain& chain, int K, double intercept, const double* coefficients, double* out) {
-    const int n = rows_of(chain);
+UNIT void fit_from_terms(int K, double intercept, const double* coefficients, double* out) {
+    const int n = rows_of();
     const double* offset = at<const double>(chain.problem->offset);
-    const float* phi = phi_of(chain, 0);
+    const float* phi = phi_of(0);
     for (int i = first_row(n); i < n; i += row_threads()) {
         double value = offset[i] + intercept;
         for (int k = 0; k < K; ++k) value += coefficients[k] * phi[(long long)k * n + i];
@@ -179,17 +182,17 @@ UNIT void fit_from_terms(Chain& chain, int K, double intercept, const double* co
 }
 
 // Weighted Gram matrix of (1, phi_1, ..., phi_K), lower triangle, into the work space.
-UNIT void gram_matrix(Chain& chain, int K) {
-    const int n = rows_of(chain);
+UNIT void gram_matrix(int K) {
+    const int n = rows_of();
     const int side = (int)chain.settings->K_max + 1;
     double* gram = at<double>(chain.work->gram);
     const double* w = at<const double>(chain.problem->w);
-    const float* phi = phi_of(chain, 0);
+    const float* phi = phi_of(0);
     for (int left = 0; left <= K; ++left) {
         for (int first = 0; first <= left; first += MOST_SUMS) {
             const int count = left + 1 - first < MOST_SUMS ? left + 1 - first : MOST_SUMS;
             double* out = gram + (long long)left * side + first;
-            row_sums<MOST_SUMS>(chain, n, count, out, [=](int i, double* sums) {
+            row_sums<MOST_SUMS>(n, count, out, [=](int i, double* sums) {
                 const double weighted = left == 0 ? w[i] : w[i] * phi[(long long)(left - 1) * n + i];
                 for (int s = 0; s < MOST_SUMS; ++s) {
                     const int right = first + s;
@@ -201,13 +204,13 @@ UNIT void gram_matrix(Chain& chain, int K) {
 }
 
 // out[1:] = score in the work space against phi_1, ..., phi_K.
-UNIT void score_of_terms(Chain& chain, int K, double* out) {
-    const int n = rows_of(chain);
+UNIT void score_of_terms(int K, double* out) {
+    const int n = rows_of();
     const double* score = at<const double>(chain.work->score);
-    const float* phi = phi_of(chain, 0);
+    const float* phi = phi_of(0);
     for (int first = 0; first < K; first += MOST_SUMS) {
         const int count = K - first < MOST_SUMS ? K - first : MOST_SUMS;
-        row_sums<MOST_SUMS>(chain, n, count, out + 1 + first, [=](int i, double* sums) {
+        row_sums<MOST_SUMS>(n, count, out + 1 + first, [=](int i, double* sums) {
             for (int s = 0; s < MOST_SUMS; ++s)
                 if (s < count) sums[s] += score[i] * phi[(long long)(first + s) * n + i];
         });

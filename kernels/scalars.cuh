@@ -8,68 +8,66 @@
 namespace raytpnn {
 
 // Sums of score and curvature at sums[1] and [2], and the log-likelihood at sums[0], at the fit.
-INTERNAL void totals(Chain& chain) { evaluate_at(chain, fit_of(chain), DERIVATIVES + LIKELIHOOD + TOTALS); }
+INTERNAL void totals() { evaluate_at(fit_of(), DERIVATIVES + LIKELIHOOD + TOTALS); }
 
-// Mean and precision of the intercept's proposal.
+// Mean and precision of the intercept's proposal from `value`, with the totals there.
 struct NewtonStep {
     double mean, precision;
 };
 
-INTERNAL NewtonStep newton_step(const Settings* settings, const State* state, double value, double score,
-                                double curvature) {
-    const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-    const double precision = scale * curvature + settings->intercept_precision;
-    const double gradient = scale * score - settings->intercept_precision * (value - settings->intercept_mean);
+INTERNAL NewtonStep newton_step(double value) {
+    const Settings* settings = chain.settings;
+    const double scale = likelihood_scale();
+    const double precision = scale * chain.sums[2] + settings->intercept_precision;
+    const double gradient = scale * chain.sums[1] - settings->intercept_precision * (value - settings->intercept_mean);
     return {value + gradient / precision, precision};
 }
 
 // Newton proposal of the intercept, exact for the Gaussian; leaves the fit's log-likelihood fresh.
-UNIT void update_intercept(Chain& chain) {
+UNIT void update_intercept() {
     const Settings* settings = chain.settings;
-    State* state = chain.state;
-    const double old_value = state->scalar[INTERCEPT];
-    totals(chain);
-    const double loglik = chain.sums[0];
-    NewtonStep forth = {0.0, 1.0};
-    Uniforms drawn = {0.5, 0.5};
+    totals();
     if (leader()) {
-        forth = newton_step(settings, state, old_value, chain.sums[1], chain.sums[2]);
-        drawn = uniforms(state, FOR_INTERCEPT, 0, 0);
-        chain.intercept = forth.mean + normal_quantile(drawn.u) / sqrt(forth.precision);
+        const NewtonStep forth = newton_step(chain.state->scalar[INTERCEPT]);
+        const double u = uniforms(chain.state, FOR_INTERCEPT, 0, 0).u;
+        chain.intercept = forth.mean + normal_quantile(u) / sqrt(forth.precision);
+        chain.kept[0] = chain.sums[0];
+        chain.kept[1] = forth.mean;
+        chain.kept[2] = forth.precision;
     }
     __syncthreads();
-    const double new_value = chain.intercept;
-    shift_fit(chain, new_value - old_value);
-    totals(chain);
+    shift_fit(chain.intercept - chain.state->scalar[INTERCEPT]);
+    totals();
     if (leader()) {
+        State* state = chain.state;
+        const double old_value = state->scalar[INTERCEPT], new_value = chain.intercept;
+        const double loglik = chain.kept[0];
         state->tally[INTERCEPT_MOVE][0] += 1;
-        bool accepted = true;
+        chain.accepted = true;
         if (settings->family != GAUSSIAN) {
-            const NewtonStep back = newton_step(settings, state, new_value, chain.sums[1], chain.sums[2]);
-            const double scale = state->scalar[TEMPERATURE] / state->scalar[NUISANCE];
-            double log_ratio = scale * (chain.sums[0] - loglik);
+            const NewtonStep back = newton_step(new_value);
+            double log_ratio = likelihood_scale() * (chain.sums[0] - loglik);
             log_ratio += log_normal(new_value, settings->intercept_mean, settings->intercept_precision);
             log_ratio -= log_normal(old_value, settings->intercept_mean, settings->intercept_precision);
             log_ratio += log_normal(old_value, back.mean, back.precision) -
-                         log_normal(new_value, forth.mean, forth.precision);
-            accepted = log(drawn.v) < log_ratio;
+                         log_normal(new_value, chain.kept[1], chain.kept[2]);
+            chain.accepted = log(uniforms(state, FOR_INTERCEPT, 0, 0).v) < log_ratio;
         }
-        if (accepted) {
+        if (chain.accepted) {
             state->scalar[INTERCEPT] = new_value;
             state->scalar[FIT_LOGLIK] = chain.sums[0];
             state->tally[INTERCEPT_MOVE][1] += 1;
         } else {
             state->scalar[FIT_LOGLIK] = loglik;
         }
-        chain.accepted = accepted;
     }
     __syncthreads();
-    if (!chain.accepted) shift_fit(chain, old_value - new_value);
+    if (!chain.accepted) shift_fit(chain.state->scalar[INTERCEPT] - chain.intercept);
 }
 
 // Log-likelihood of the fit from the rows, free of what increments have rounded away.
-UNIT void refresh_likelihood(Chain& chain) {
-    totals(chain);
+UNIT void refresh_likelihood() {
+    totals();
     if (leader()) chain.state->scalar[FIT_LOGLIK] = chain.sums[0];
     __syncthreads();
 }

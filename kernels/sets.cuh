@@ -12,7 +12,7 @@ INTERNAL bool contains(const int* features, int d, int feature) {
 }
 
 // Insertion sort of the first d features into chain.sorted_set.
-INTERNAL void sort_set(Chain& chain, const int* features, int d) {
+INTERNAL void sort_set(const int* features, int d) {
     int* out = chain.sorted_set;
     for (int i = 0; i < d; ++i) {
         const int value = features[i];
@@ -26,7 +26,7 @@ INTERNAL void sort_set(Chain& chain, const int* features, int d) {
 }
 
 // Total feature weight outside the set.
-INTERNAL double weight_off_set(const Chain& chain, const int* features, int d) {
+INTERNAL double weight_off_set(const int* features, int d) {
     const double* weight = at<const double>(chain.problem->feature_weight);
     double total = at<const double>(chain.problem->cumulative)[chain.problem->p];
     for (int i = 0; i < d; ++i) total -= weight[features[i]];
@@ -34,11 +34,11 @@ INTERNAL double weight_off_set(const Chain& chain, const int* features, int d) {
 }
 
 // A feature outside the set, by weight, from one uniform; -1 if rounding led into the set.
-UNIT int draw_off_set(Chain& chain, const int* features, int d, double u) {
+UNIT int draw_off_set(const int* features, int d, double u) {
     const double* weight = at<const double>(chain.problem->feature_weight);
     const double* cumulative = at<const double>(chain.problem->cumulative);
-    sort_set(chain, features, d);
-    double target = u * weight_off_set(chain, features, d);
+    sort_set(features, d);
+    double target = u * weight_off_set(features, d);
     for (int i = 0; i < d; ++i) {
         const int member = chain.sorted_set[i];
         if (target >= cumulative[member]) target += weight[member];
@@ -56,7 +56,7 @@ UNIT int draw_off_set(Chain& chain, const int* features, int d, double u) {
 }
 
 // Sum over terms k (but `skip`) with S_k + {j} equal to the set: w_j / weight off S_k.
-UNIT double extension_weight(const Chain& chain, const int* features, int d, int skip) {
+UNIT double extension_weight(const int* features, int d, int skip) {
     const State* state = chain.state;
     double total = 0.0;
     for (int k = 0; k < state->K; ++k) {
@@ -72,7 +72,7 @@ UNIT double extension_weight(const Chain& chain, const int* features, int d, int
         }
         if (missing == 1) {
             const double weight = at<const double>(chain.problem->feature_weight)[added];
-            total += weight / weight_off_set(chain, smaller, d - 1);
+            total += weight / weight_off_set(smaller, d - 1);
         }
     }
     return total;

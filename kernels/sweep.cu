@@ -13,41 +13,38 @@ using namespace raytpnn;
 
 // Sweeps first ... first + sweeps - 1 of chain blockIdx.x, draws into its record; records may be null: then
 // nothing is kept. `flags`: BEGIN, PRIOR_DRAWS. control[SWEEPS_DONE] says how far a chain came that was stopped.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     sweep_block(const Problem* problem, const Settings* settings, State* states, DeviceWork* works,
                 DeviceRecord* records, long long first, long long sweeps, long long warmup, long long thin, int flags) {
-    __shared__ Chain chain;
-    State* state = states + blockIdx.x;
-    DeviceWork* work = works + blockIdx.x;
     if (leader()) {
         chain.problem = problem;
         chain.settings = settings;
-        chain.state = state;
-        chain.work = work;
+        chain.state = states + blockIdx.x;
+        chain.work = works + blockIdx.x;
     }
     __syncthreads();
-    if (flags & BEGIN) begin_block(chain);
-    for (long long i = first; i < first + sweeps; ++i) {
-        if (leader()) state->stream[3] = (unsigned long long)i;
-        if (!going_on(chain)) return;
-        if ((flags & PRIOR_DRAWS) && state->scalar[TEMPERATURE] == 0.0)
-            draw_from_prior(chain);
-        else if (!sweep(chain, i < warmup))
+    if (flags & BEGIN) begin_block();
+    for (int done = 0; done < sweeps; ++done) {
+        if (leader()) chain.state->stream[3] = (unsigned long long)(first + done);
+        if (!going_on()) return;
+        if ((flags & PRIOR_DRAWS) && chain.state->scalar[TEMPERATURE] == 0.0)
+            draw_from_prior();
+        else if (!sweep(first + done < warmup))
             return;
-        if (records && i >= warmup && (i - warmup + 1) % thin == 0) keep_draw(chain, records[blockIdx.x]);
+        const long long i = first + done;
+        if (records && i >= warmup && (i - warmup + 1) % thin == 0) keep_draw(records[blockIdx.x]);
         if (leader()) {
-            work->control[SWEEPS_DONE] = i + 1;
-            work->control[TERMS] = state->K;
+            chain.work->control[SWEEPS_DONE] = i + 1;
+            chain.work->control[TERMS] = chain.state->K;
         }
     }
 }
 
 // After sweep number `index` of ensemble blockIdx.x, whose replicas stand one after the other: keep the cold
 // replica's draw and every level's log-likelihood if it is time to, then swap if it is time to.
-extern "C" __global__ void __launch_bounds__(MOST_THREADS)
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     end_sweep(const Problem* problem, const Settings* settings, State* states, DeviceWork* works, Ladder* ladders,
               DeviceRecord* records, long long index, long long warmup, long long thin) {
-    __shared__ Chain chain;
     Ladder* ladder = ladders + blockIdx.x;
     const long long levels = ladder->levels;
     State* replicas = states + blockIdx.x * levels;
@@ -64,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS)
         double* trace = at<double>(record.trace) + record.row * levels;
         for (int level = threadIdx.x; level < levels; level += blockDim.x)
             trace[level] = full_log_likelihood(settings, replicas + ladder->replica_at[level]);
-        keep_draw(chain, record);
+        keep_draw(record);
     }
     if (leader()) {
         long long* control = works[blockIdx.x * levels].control;

@@ -12,16 +12,15 @@
 namespace raytpnn {
 
 // Recompute phi, fit and log-likelihood from the terms: a block depends on its checkpoint alone.
-UNIT void begin_block(Chain& chain) {
-    State* state = chain.state;
-    for (int k = 0; k < state->K; ++k)
-        build_phi(chain, state->features[k], state->b[k], state->gamma[k], (int)state->order[k], 0, k);
-    fit_from_terms(chain, (int)state->K, state->scalar[INTERCEPT], state->beta, fit_of(chain));
-    refresh_likelihood(chain);
+UNIT void begin_block() {
+    for (int k = 0; k < chain.state->K; ++k)
+        build_phi(chain.state->features[k], chain.state->b[k], chain.state->gamma[k], (int)chain.state->order[k], 0, k);
+    fit_from_terms((int)chain.state->K, chain.state->scalar[INTERCEPT], chain.state->beta, fit_of());
+    refresh_likelihood();
 }
 
 // Whether the host lets the chain go on: the leader looks, all hear.
-INTERNAL bool going_on(Chain& chain) {
+INTERNAL bool going_on() {
     if (leader()) chain.going_on = *(volatile long long*)&chain.work->control[STOP] == 0;
     __syncthreads();
     const bool answer = chain.going_on;
@@ -30,25 +29,23 @@ INTERNAL bool going_on(Chain& chain) {
 }
 
 // One pass over all moves; false if it was stopped half-way.
-UNIT bool sweep(Chain& chain, bool warming_up) {
-    const Settings* settings = chain.settings;
-    State* state = chain.state;
-    birth_or_death(chain);
-    const int K = (int)state->K;
+UNIT bool sweep(bool warming_up) {
+    birth_or_death();
+    const int K = (int)chain.state->K;
     for (int k = 0; k < K; ++k) {
-        if (!going_on(chain)) return false;
-        if (settings->restructure) restructure(chain, k);
-        if (settings->langevin) langevin(chain, k, warming_up);
+        if (!going_on()) return false;
+        if (chain.settings->restructure) restructure(k);
+        if (chain.settings->langevin) langevin(k, warming_up);
     }
-    const long long every = settings->joint_beta_every;
-    if (every > 0 && (long long)state->stream[3] % every == 0) joint_beta(chain, warming_up);
-    if (settings->intercept)
-        update_intercept(chain);
+    const long long every = chain.settings->joint_beta_every;
+    if (every > 0 && (long long)chain.state->stream[3] % every == 0) joint_beta(warming_up);
+    if (chain.settings->intercept)
+        update_intercept();
     else
-        refresh_likelihood(chain);
+        refresh_likelihood();
     if (leader()) {
-        if (settings->nuisance) draw_nuisance(settings, state);
-        draw_scales(settings, state);
+        if (chain.settings->nuisance) draw_nuisance(chain.settings, chain.state);
+        draw_scales(chain.settings, chain.state);
     }
     __syncthreads();
     return true;

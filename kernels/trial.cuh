@@ -7,24 +7,24 @@
 namespace raytpnn {
 
 // Multiply factors first ... d - 1 into a row of phi with those before; false if one has no mass.
-UNIT bool build_phi(Chain& chain, const int* features, const double* b, const double* gamma, int d, int first,
+UNIT bool build_phi(const int* features, const double* b, const double* gamma, int d, int first,
                     int row) {
     for (int j = first; j < d; ++j) {
-        const double c = factor_table(chain, j, features[j], b[j], gamma[j]);
+        const double c = factor_table(j, features[j], b[j], gamma[j]);
         if (!(c >= SMALLEST_MEAN)) return false;
         __syncthreads();
-        multiply_factor(chain, features[j], j, row);
+        multiply_factor(features[j], j, row);
     }
     return true;
 }
 
 // Build the trial's basis function, in its own row.
-INTERNAL bool build_trial(Chain& chain, int d, int first, int row) {
-    return build_phi(chain, chain.trial_features, chain.trial_b, chain.trial_gamma, d, first, row);
+INTERNAL bool build_trial(int d, int first, int row) {
+    return build_phi(chain.trial_features, chain.trial_b, chain.trial_gamma, d, first, row);
 }
 
 // Location and scale of the trial's variable at `place` from their prior; any one thread may do it.
-UNIT void prior_factor(Chain& chain, int purpose, int slot, int place) {
+UNIT void prior_factor(int purpose, int slot, int place) {
     const State* state = chain.state;
     chain.trial_b[place] = uniforms(state, purpose, slot, 0).u;
     const double variate = gamma_variate(state, purpose, slot + GAMMA_SLOTS, chain.settings->a_gamma);
@@ -32,18 +32,22 @@ UNIT void prior_factor(Chain& chain, int purpose, int slot, int place) {
 }
 
 // All d variables of a new term from their prior, one a thread.
-INTERNAL void prior_factors(Chain& chain, int slot, int d) {
-    for (int j = threadIdx.x; j < d; j += blockDim.x) prior_factor(chain, FOR_NEW_FACTOR, slot * MOST_VARIABLES + j, j);
+INTERNAL void prior_factors(int slot, int d) {
+    for (int j = threadIdx.x; j < d; j += blockDim.x) prior_factor(FOR_NEW_FACTOR, slot * MOST_VARIABLES + j, j);
     __syncthreads();
 }
 
-// Derivatives at the fit without term k, into the work space; the moments of its phi with them at sums[1] and [2].
-INTERNAL void moments_without(Chain& chain, int k, double beta) {
-    evaluate(chain, fit_of(chain), k, beta, k, 0.0, DERIVATIVES + MOMENTS, k, chain.trial_features, 0);
+// Derivatives at the fit without term k, into the work space; the moments of its phi with them for the leader.
+INTERNAL void moments_without(int k, double beta) {
+    evaluate(fit_of(), k, beta, k, 0.0, DERIVATIVES + MOMENTS, k);
+    if (leader()) {
+        chain.old_moments[0] = chain.sums[1];
+        chain.old_moments[1] = chain.sums[2];
+    }
 }
 
 // Write the trial's numbers over term k: the leader's work.
-INTERNAL void take_trial(Chain& chain, int k, int d, double beta) {
+INTERNAL void take_trial(int k, int d, double beta) {
     State* state = chain.state;
     state->order[k] = d;
     state->beta[k] = beta;

@@ -7,13 +7,13 @@
 namespace raytpnn {
 
 // The pivot for all to see, 0 if the matrix is not positive definite.
-INTERNAL void leave_pivot(Chain& chain, double value) { chain.pivot = value > 0.0 ? sqrt(value) : 0.0; }
+INTERNAL void leave_pivot(double value) { chain.pivot = value > 0.0 ? sqrt(value) : 0.0; }
 
 // Lower Cholesky factor in place; false if the matrix is not positive definite. Column by column: when one is
 // done, every entry to the right of it subtracts its product.
-UNIT bool cholesky(Chain& chain, double* a, int side, int size) {
+UNIT bool cholesky(double* a, int side, int size) {
     const int warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = threadIdx.x % WARP;
-    if (leader()) leave_pivot(chain, a[0]);
+    if (leader()) leave_pivot(a[0]);
     __syncthreads();
     for (int m = 0; m < size; ++m) {
         const double pivot = chain.pivot;
@@ -27,7 +27,7 @@ UNIT bool cholesky(Chain& chain, double* a, int side, int size) {
             double* row = a + (long long)i * side;
             for (int j = m + 1 + lane; j <= i; j += WARP) {
                 row[j] -= row[m] * a[(long long)j * side + m];
-                if (i == m + 1) leave_pivot(chain, row[j]);
+                if (i == m + 1) leave_pivot(row[j]);
             }
         }
         __syncthreads();

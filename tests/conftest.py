@@ -14,12 +14,12 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: run with --slow")
+    wanted = {"slow": config.getoption("--slow"), "kernels": "kernels" in (config.getoption("-m") or "")}
+    ways = {"slow": "--slow", "kernels": "-m kernels"}
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+        for marker in ways:
+            if item.get_closest_marker(marker) and not wanted[marker]:
+                item.add_marker(pytest.mark.skip(reason=f"{marker}: run with {ways[marker]}"))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The kernels of sweep.cu on the CPU host, launched by hand: chains and ensembles beside the compiled ones."""
+"""The kernels of sweep.cu on the CPU host, launched by hand: chains and ensembles."""
 
 from __future__ import annotations
 

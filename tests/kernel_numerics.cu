@@ -36,8 +36,7 @@ extern "C" __global__ void __launch_bounds__(512)
 
 // Sum of x, of w x and of (w x) x over n rows.
 extern "C" __global__ void __launch_bounds__(512) sums_of_rows(const double* w, const float* x, int n, double* out) {
-    __shared__ Chain chain;
-    row_sums<3>(chain, n, 3, out, [=](int i, double* sums) {
+    row_sums<3>(n, 3, out, [=](int i, double* sums) {
         const double value = x[i];
         sums[0] += w[i];
         sums[1] += w[i] * value;
@@ -48,8 +47,7 @@ extern "C" __global__ void __launch_bounds__(512) sums_of_rows(const double* w, 
 // Cholesky factor of a, then L^-1 and L^-T of x; found says whether there is a factor.
 extern "C" __global__ void __launch_bounds__(512)
     factor_and_solve(double* a, int side, int size, double* lower, double* upper, int* found) {
-    __shared__ Chain chain;
-    const bool positive = cholesky(chain, a, side, size);
+    const bool positive = cholesky(a, side, size);
     if (leader()) *found = positive;
     if (!positive) return;
     solve_lower(a, side, lower, size);

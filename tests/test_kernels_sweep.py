@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -214,16 +213,26 @@ def test_orders_up_to_four_are_met():
     assert set(np.unique(record.order)) >= {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("tables_in_shared", [True, False], ids=["shared", "global"])
-def test_sixteen_bit_codes(tables_in_shared):
-    case = make_case(n=300, p=6, missing=0.1, prior=PRIOR, dtype=np.uint16)
-    launch = Launch(64, "random", tables_in_shared)
-    compare(case, (60,), launch, streams=(0, 3))
+# Each of these is a library of its own, which takes seconds to compile.
+@pytest.mark.parametrize(
+    ("dtype", "tables_in_shared"),
+    [
+        (np.uint16, False),
+        pytest.param(np.uint16, True, marks=pytest.mark.slow),
+        pytest.param(np.uint8, False, marks=pytest.mark.slow),
+    ],
+    ids=["words-global", "words-shared", "bytes-global"],
+)
+def test_wide_codes_and_wide_tables(dtype, tables_in_shared):
+    case = make_case("bernoulli", n=300, p=6, missing=0.1, prior=PRIOR, dtype=dtype)
+    compare(case, (30,), Launch(64, "random", tables_in_shared), streams=(0, 3))
 
 
-def test_eight_bit_codes_with_tables_in_global_memory():
-    case = make_case("bernoulli", n=60, p=6, missing=0.1, prior=PRIOR)
-    compare(case, (60,), Launch(32, "descending", False))
+def test_the_reference_agrees_too():
+    case = make_case("poisson", n=20, p=5, missing=0.1, prior=PRIOR, backend="reference")
+    weigh(case)
+    tally = compare(case, (12,), Launch(32, "random"))
+    assert tally[:, 0].sum() > 100
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -243,8 +252,7 @@ def test_moves_switched_off(off):
     compare(case, (50,), Launch(32))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("swap_every", [1, 3])
+@pytest.mark.parametrize(("family", "swap_every"), [("gaussian", 1), ("bernoulli", 3), ("poisson", 2)])
 def test_ensembles_trade_places_alike(family, swap_every):
     case = make_case(family, n=20, p=5, prior=Prior(K_max=5, max_order=3), missing=0.1)
     weigh(case)
@@ -291,12 +299,3 @@ def test_a_chain_that_is_told_to_stop_stops():
     with pytest.raises(AssertionError):
         kernels.run(0, 5, 0, 1)
     assert kernels.kernels.works["control"][:, SWEEPS_DONE].tolist() == [5, 0]
-
-
-def test_records_in_c_have_the_layout_of_python():
-    """Sizes and offsets are asserted in the header; the numerics above read a State through it."""
-    text = (KERNELS / "layout.cuh").read_text()
-    for name in ("Problem", "Settings", "State", "Ladder", "DeviceWork", "DeviceRecord"):
-        assert f"static_assert(sizeof({name})" in text
-    assert text.count("static_assert(__builtin_offsetof(State,") == len(STATE.names)
-    assert ctypes.sizeof(ctypes.c_double) == 8

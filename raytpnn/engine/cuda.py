@@ -190,8 +190,10 @@ class DeviceChains:
         watched = np.array(watched, np.int64)
         self._kept: list[Any] = [content, watched]
         self._settings = self._keep(on_device(device, content, self.compute))
-        each = self.levels * (scratch.n_bytes + 2 * STATE.itemsize) + 2 * draws.n_bytes
-        self.width = self._choose_width(limits, each, chains, share)
+        # States three times: where they are, and as the last two blocks left them.
+        each = self.levels * (scratch.n_bytes + 3 * STATE.itemsize) + 2 * draws.n_bytes
+        # The data are on the device by now: what is left is for chains.
+        self.width = self._choose_width(device.limits(), each, chains, share)
         rows = self.width * self.levels
         self._states = self._keep(device.allocate(rows * STATE.itemsize))
         # The states after a block are copied here, so that the next block can go on.

@@ -11,6 +11,10 @@ __all__ = ["KERNEL_FILES", "kernel_folder", "kernel_source"]
 # Every file of kernels, by the name under which it is compiled.
 KERNEL_FILES = ("sweep", "forward", "langevin")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)".*$', re.MULTILINE)
+# NVRTC has no __builtin_offsetof, by which layout.cuh compares its records with ours; this is the same to it.
+FOR_NVRTC = (
+    "#define __builtin_offsetof(type, member) ((unsigned long long)__INTADDR__(&(((type*)0)->member)))\n"
+)
 ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once[ \t]*$", re.MULTILINE)
 
 
@@ -27,7 +31,7 @@ def kernel_folder() -> Path:
 
 
 def kernel_source(name: str, folder: Path | None = None) -> str:
-    """Text of NAME.cu with the headers of its folder put in where they are first included.
+    """Text of NAME.cu for NVRTC, with the headers of its folder put in where they are first included.
 
     CuPy keeps compiled code by its text, so that a header that it does not see could change unnoticed.
     """
@@ -39,4 +43,4 @@ def kernel_source(name: str, folder: Path | None = None) -> str:
         text = ONCE.sub("", (folder / file).read_text())
         return INCLUDE.sub(lambda found: "" if found[1] in seen else text_of(found[1]), text)
 
-    return text_of(f"{name}.cu")
+    return FOR_NVRTC + text_of(f"{name}.cu")

@@ -16,6 +16,8 @@
 extern "C" void* host_dynamic_shared();
 extern "C" const size_t host_dynamic_room;
 
+extern "C" void* __tls_get_addr(size_t*);
+
 namespace host {
 
 struct Kernel {
@@ -75,11 +77,12 @@ inline Memory shared_memory() {
             if (header.p_type == PT_LOAD && here >= start && here < start + header.p_memsz) mine = true;
             if (header.p_type == PT_TLS) bytes = header.p_memsz;
         }
-        if (mine) *static_cast<Memory*>(out) = {static_cast<char*>(info->dlpi_tls_data), bytes};
+        // dlpi_tls_data may lag behind what a thread has: ask for the start of the module's memory.
+        size_t start[2] = {info->dlpi_tls_modid, 0};
+        if (mine) *static_cast<Memory*>(out) = {static_cast<char*>(__tls_get_addr(start)), bytes};
         return int(mine);
     };
     Memory memory;
-    *const_cast<Runner* volatile*>(&runner) = runner;  // touched, so that it exists
     dl_iterate_phdr(find, &memory);
     return memory;
 }

@@ -1,0 +1,218 @@
+"""Deliberately broken kernels are noticed, and the whole ones run clean under sanitizers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cuda_chains import expected_state, verdict
+from cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
+
+import raytpnn
+from raytpnn.engine.kernel_files import kernel_folder
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
+
+# Name, file, what stands there, what is put in its place.
+MUTANTS = [
+    (
+        "dropped barrier before the tree",
+        "lanes.cuh",
+        "    }\n    __syncthreads();\n    for (int s = threadIdx.x / WARP",
+        "    }\n    for (int s = threadIdx.x / WARP",
+    ),
+    (
+        "dropped barrier after the sums",
+        "lanes.cuh",
+        "+ total;\n    }\n    __syncthreads();\n",
+        "+ total;\n    }\n",
+    ),
+    (
+        "dropped barrier after a look at the host",
+        "sweep.cuh",
+        "control[STOP] == 0;\n    __syncthreads();\n",
+        "control[STOP] == 0;\n",
+    ),
+    ("wrong shuffle width", "lanes.cuh", "int width = WARP / 2;", "int width = WARP / 4;"),
+    ("shuffle the other way", "lanes.cuh", "__shfl_down_sync(", "__shfl_up_sync("),
+    (
+        "wrong lane order",
+        "lanes.cuh",
+        "(half[lane] + half[lane + 64]) + (half[lane + 32] + half[lane + 96])",
+        "(half[lane] + half[lane + 32]) + (half[lane + 64] + half[lane + 96])",
+    ),
+    ("lanes half as far apart", "lanes.cuh", "i < stop; i += LANES)", "i < stop; i += LANES / 2)"),
+    (
+        "swapped index of a table",
+        "rows.cuh",
+        "float* slope_b = table_of(D + j)",
+        "float* slope_b = table_of(2 * D + j)",
+    ),
+    ("swapped words of the stream", "philox.cuh", "return {c0, c1, c2, c3};", "return {c1, c0, c2, c3};"),
+    (
+        "barrier that some threads pass by",
+        "lanes.cuh",
+        "+ total;\n    }\n    __syncthreads();\n",
+        "+ total;\n    }\n    if (threadIdx.x < 16) __syncthreads();\n",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return expected_state()
+
+
+def in_child(expected, folder, results):
+    results.put(verdict(expected, folder))
+
+
+def verdict_of_child(expected, folder):
+    """Verdict from a process of its own: a broken kernel may crash or never end."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=in_child, args=(expected, folder, results))
+    child.start()
+    child.join(180)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return "never ends"
+    return results.get(timeout=5) if child.exitcode == 0 else f"crash {child.exitcode}"
+
+
+def test_a_short_chain_on_the_host_is_that_of_numba(expected):
+    assert verdict(expected) == "same"
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[name for name, *_ in MUTANTS])
+def test_a_mutant_is_noticed(mutant, expected, tmp_path):
+    name, file, before, after = mutant
+    folder = tmp_path / "kernels"
+    shutil.copytree(kernel_folder(), folder)
+    text = (folder / file).read_text()
+    assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times in {file}"
+    (folder / file).write_text(text.replace(before, after))
+    assert verdict_of_child(expected, folder) != "same"
+
+
+@pytest.mark.kernels
+def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
+    folder = tmp_path / "kernels"
+    shutil.copytree(kernel_folder(), folder)
+    assert verdict_of_child(expected, folder) == "same"
+
+
+def run_sanitized(script, *arguments):
+    tests = Path(__file__).parent
+    package = Path(raytpnn.__file__).parents[1]
+    paths = os.pathsep.join([str(tests), str(package)])
+    environment = os.environ | sanitizer_environment() | {"PYTHONPATH": paths}
+    command = [sys.executable, "-P", str(script), *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+
+
+@pytest.mark.kernels
+def test_sanitizers_find_nothing(expected, tmp_path):
+    (tmp_path / "expected").write_bytes(expected)
+    compile_library(kernel_folder() / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1"), "sanitized")
+    done = run_sanitized(Path(__file__).parent / "cuda_chains.py", tmp_path / "expected", "sanitized")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "same"
+
+
+FAULTY = """
+extern "C" __global__ void past_shared(double* out) {
+    extern __shared__ double dynamic[];
+    dynamic[threadIdx.x + 1] = 1.0;
+    __syncthreads();
+    out[threadIdx.x] = dynamic[threadIdx.x + 1];
+}
+extern "C" __global__ void past_global(double* out) { out[threadIdx.x + 1] = 1.0; }
+extern "C" __global__ void overflow(int* out) { out[threadIdx.x] = 2147483647 + out[threadIdx.x]; }
+"""
+LAUNCH = """
+import ctypes, sys
+from pathlib import Path
+from cuda_host.build import build
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+memory = libc.malloc(ctypes.c_size_t(32 * 8))
+ctypes.memset(memory, 1, 32 * 8)
+build(Path(sys.argv[1]), variant="sanitized").launch(sys.argv[2], 1, 32, [memory], shared_bytes=32 * 8)
+"""
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    ("kernel", "fault"),
+    [
+        ("past_shared", "AddressSanitizer: use-after-poison"),
+        ("past_global", "AddressSanitizer: heap-buffer-overflow"),
+        ("overflow", "runtime error: signed integer overflow"),
+    ],
+)
+def test_sanitizers_find_faults(kernel, fault, tmp_path):
+    """Broken twins of the test above."""
+    (tmp_path / "faulty.cu").write_text(FAULTY)
+    (tmp_path / "launch.py").write_text(LAUNCH)
+    done = run_sanitized(tmp_path / "launch.py", tmp_path / "faulty.cu", kernel)
+    assert done.returncode != 0
+    assert fault in done.stderr
+
+
+HOST_FAULTS = """
+extern "C" __global__ void left_early(int* out) { if (threadIdx.x < 40) __syncthreads(); out[0] = 1; }
+extern "C" __global__ void diverged(int* out) {
+    if (threadIdx.x < 40)
+        __syncthreads();
+    else
+        __syncthreads();
+}
+extern "C" __global__ void off_mask(int* out) {
+    if (threadIdx.x < 8) out[threadIdx.x] = __shfl_sync(0x000000ffu, (int)threadIdx.x, 9);
+}
+extern "C" __global__ void not_in_mask(int* out) { out[0] = __ballot_sync(0x0000ffffu, 1); }
+extern "C" __global__ void __launch_bounds__(32) bounded(int* out) { out[0] = 1; }
+extern "C" __global__ void uninitialised(int* out) {
+    __shared__ double value;
+    // Written nowhere, it would be taken for a constant.
+    if (out[threadIdx.x] == 12345) value = 0.0;
+    out[threadIdx.x] = value != value;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        ("left_early", "threads 0-39 wait at __syncthreads.*threads 40-63 have left"),
+        ("diverged", "barriers diverged"),
+        ("off_mask", "reads lane 9"),
+        ("not_in_mask", "lacks the calling lane"),
+        ("bounded", "its launch bound is 32"),
+    ],
+)
+def test_the_host_reports_faults(kernel, message, tmp_path):
+    path = tmp_path / "faults.cu"
+    path.write_text(HOST_FAULTS)
+    library = build(path)
+    out = np.zeros(64, np.int32)
+    with pytest.raises(HostError, match=message):
+        library.launch(kernel, 1, 64, [out], order="random")
+    library.launch("uninitialised", 2, 64, [out], os_threads=2)
+    assert out.all(), "shared memory is not poisoned"
+
+
+def test_a_float_atomic_does_not_compile(tmp_path):
+    path = tmp_path / "atomic.cu"
+    path.write_text('extern "C" __global__ void add(float* out) { atomicAdd(out, 1.0f); }')
+    with pytest.raises(HostError, match="atomics are for integers"):
+        build(path)
