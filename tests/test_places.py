@@ -130,3 +130,16 @@ def test_a_failed_write_leaves_nothing(tmp_path):
         place.write("taken", b"content")
     assert sorted(os.listdir(tmp_path)) == ["taken"]
     shutil.rmtree(tmp_path / "taken")
+
+
+def test_a_run_in_a_bucket_can_be_watched(bucket):
+    from raytpnn.chains.lookout import Lookout
+
+    uri = bucket.format("watched")
+    fit(uri, chains=2, warmup=100, draws=200)
+    place = Place(uri)
+    sight = Lookout(place).look()
+    assert (sight.state, sight.blocks, sight.done) == ("finished", 6, [300, 300])
+    assert sight.convergence.draws == 200
+    assert sight.age < 600
+    assert len(place.names("log")) >= 1

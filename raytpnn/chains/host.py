@@ -47,6 +47,11 @@ class ChainHost:
         """Run a block and store it. Run twice, it gives the same block."""
         begin = time.monotonic()
         plan, (first, sweeps) = self.plan, self.blocks[block]
+        if not self.goes_on(chain, block):
+            # A worker that died may have finished it without anyone hearing of it.
+            found = self.store.finished(chain, block, (first, sweeps))
+            if found is not None:
+                return found
         if plan.adaptive:
             self.take_weights(round_of_weights(plan.length, block))
         self.chain.restore(self.state_before(chain, block))
@@ -93,12 +98,17 @@ class ChainHost:
         features, terms = np.unique(np.concatenate([np.zeros(0, np.int32), *held]), return_counts=True)
         return dict(zip(features.tolist(), terms.tolist(), strict=True))
 
+    def goes_on(self, chain: int, block: int) -> bool:
+        """Whether this worker itself has run the block before."""
+        return self.latest.get(chain, (-1, b""))[0] == block - 1 and block > 0
+
     def state_before(self, chain: int, block: int) -> bytes:
         """State from which a block starts."""
         if block == 0:
             return self.plan.start(chain)
-        seen, state = self.latest.get(chain, (-1, b""))
-        return state if seen == block - 1 else self.store.state_after(chain, block - 1)
+        if self.goes_on(chain, block):
+            return self.latest[chain][1]
+        return self.store.state_after(chain, block - 1)
 
     def progress(self) -> tuple[int, int, int] | None:
         """Chain at work, its sweeps and its terms; None between blocks. Safe from another thread."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -129,7 +130,8 @@ class RayExecutor:
             reports = self.result(reference)
             # A worker that died came back with another process, perhaps on another node.
             self.ready[worker] = reports[-1].where
-            self.longest = max(self.longest, sum(report.seconds for report in reports))
+            took = sum(report.seconds for report in reports if not math.isnan(report.seconds))
+            self.longest = max(self.longest, took)
             self.known.pop(chain, None)
             outcomes.append(Outcome(worker, reports))
         return outcomes
