@@ -17,7 +17,10 @@ def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
     return typer.Option(help=told, rich_help_panel=panel, **more)
 
 
-Data = Annotated[str | None, typer.Argument(help="CSV, TSV, Parquet or Feather file.", show_default=False)]
+Data = Annotated[
+    str | None,
+    typer.Argument(help="CSV, TSV, Parquet or Feather file, also s3:// or gs://.", show_default=False),
+]
 Out = Annotated[
     str | None, typer.Option(help="Folder for the run, also s3:// or gs://; needed, must be new.")
 ]

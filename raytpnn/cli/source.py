@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,10 +52,11 @@ def read_source(options: FitOptions) -> Source:
     from raytpnn.data.response import as_offset, as_weights
     from raytpnn.data.tables import as_table
     from raytpnn.model.families import get_family
+    from raytpnn.storage.fetch import local_copy
 
     assert options.data is not None
     assert options.target is not None
-    table = as_table(Path(options.data))
+    table = as_table(local_copy(options.data))
     roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
     taken: dict[str, str] = {}
     for flag, name in roles.items():
