@@ -3,8 +3,8 @@
     python deploy/aws_bucket.py NAME --region us-west-2
 
 Needs boto3 and your AWS credentials where boto3 finds them; none is read, asked for or written here. Run
-twice, it changes nothing. The bucket: no public access, encrypted, TLS only. Role `raytpnn-worker`: this bucket
-and nothing else. Role `raytpnn-head`: this bucket, and to start and end machines for the autoscaler.
+twice, it changes nothing. The bucket: no public access, encrypted, TLS only. Role `raytpnn-worker`: this
+bucket and nothing else. Role `raytpnn-head`: this bucket, and to start and end machines for the autoscaler.
 """
 
 from __future__ import annotations

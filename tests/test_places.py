@@ -130,3 +130,38 @@ def test_a_failed_write_leaves_nothing(tmp_path):
         place.write("taken", b"content")
     assert sorted(os.listdir(tmp_path)) == ["taken"]
     shutil.rmtree(tmp_path / "taken")
+
+
+def test_a_run_in_a_bucket_can_be_watched(bucket):
+    from raytpnn.chains.lookout import Lookout
+
+    uri = bucket.format("watched")
+    fit(uri, chains=2, warmup=100, draws=200)
+    place = Place(uri)
+    sight = Lookout(place).look()
+    assert (sight.state, sight.blocks, sight.done) == ("finished", 6, [300, 300])
+    assert sight.convergence.draws == 200
+    assert sight.age < 600
+    assert len(place.names("log")) >= 1
+
+
+def test_data_in_a_bucket_can_be_fitted_and_change(bucket, tmp_path, own_cache):
+    from pyarrow import fs
+
+    from raytpnn.storage.fetch import local_copy
+
+    uri = bucket.format("data.csv")
+    filesystem, path = fs.FileSystem.from_uri(uri)
+    with pytest.raises(FileNotFoundError, match=r"s3://runs/data\.csv"):
+        local_copy(uri)
+    for content in (b"a,y\n1,2\n", b"a,y\n1,2\n3,4\n"):
+        with filesystem.open_output_stream(path) as stream:
+            stream.write(content)
+        copy = local_copy(uri)
+        assert copy.read_bytes() == content
+        assert copy.name.endswith("data.csv")
+        assert local_copy(uri) == copy
+    assert len(list(own_cache.iterdir())) == 2, "a changed file is another one, and nothing is left beside"
+    assert local_copy(str(tmp_path)) == tmp_path
+    with pytest.raises(ValueError, match="cannot read"):
+        local_copy("gopher://old/data.csv")

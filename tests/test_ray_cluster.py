@@ -18,6 +18,7 @@ from ray_cases import FAST_HEALTH_CHECKS, Disturber, go_on
 from run_cases import assert_same_draws, fit
 
 import raytpnn
+from raytpnn.chains.progress import Reporter
 from raytpnn.chains.ray_session import ClusterError
 
 ray = pytest.importorskip("ray")
@@ -101,6 +102,37 @@ def test_workers_that_join_later_take_part(cluster, long_run, begun):
     reports = go_on(begun, disturber)
     assert_same_draws(long_run, begun)
     assert disturber.result in {report.where["node"] for report in reports}
+
+
+def test_a_run_goes_on_on_a_cluster_of_another_size(cluster, long_run, begun):
+    """One node of one CPU; then, after an interrupt, two others of two."""
+    import json
+
+    class Interrupter(Reporter):
+        def update(self, chains, where):
+            if sum(status.sweeps for status in chains) >= 600 and not self.done:
+                self.done = True
+                os.kill(os.getpid(), signal.SIGINT)
+
+        done = False
+
+    first = add_node(cluster, 1)
+    with pytest.warns(UserWarning, match="stopped by interrupt"):
+        raytpnn.resume(begun, executor="ray", progress=Interrupter())
+    remove(cluster, first)
+    others = {add_node(cluster, 2).node_id for _ in range(2)}
+    raytpnn.resume(begun, executor="ray")
+    assert_same_draws(long_run, begun)
+    sessions = [
+        [json.loads(line) for line in path.read_text().splitlines()]
+        for path in sorted(begun.glob("log/*.jsonl"))
+    ]
+    before, after = (
+        {line["node"] for line in session if line["event"] == "block"} for session in sessions[-2:]
+    )
+    assert before == {first.node_id}
+    assert after <= others
+    assert after
 
 
 def test_another_version_of_ray_is_an_error_that_says_so(cluster, tmp_path):

@@ -1,7 +1,7 @@
 """How many chains one coordinator can lead: its load, storage traffic and object store, 10 to 1,000 chains.
 
-    python examples/benchmarks/scaling.py            the table
-    python examples/benchmarks/scaling.py --profile  where the coordinator's time goes at the most chains
+    python examples/benchmarks/scaling.py                          the table
+    python examples/benchmarks/scaling.py --chains 1000 --profile  where the coordinator's time goes
 
 The coordinator, its monitor, its journal and its side of Ray are the real ones. The workers are stand-ins: a
 few processes play all of them, wait as long as a block would take and send the report of a real block,
@@ -16,6 +16,7 @@ import os
 import resource
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,11 @@ import ray
 from chains import boston_rows, plan_of
 
 from raytpnn import Resources
+from raytpnn.chains.block_log import BlockLog
 from raytpnn.chains.conduct import empty_journal
 from raytpnn.chains.coordinator import Goal, run_blocks
 from raytpnn.chains.host import ChainHost
+from raytpnn.chains.metrics import RunMetrics
 from raytpnn.chains.monitor import Monitor
 from raytpnn.chains.plan import Length
 from raytpnn.chains.progress import LineReporter
@@ -39,6 +42,11 @@ from raytpnn.storage.place import Place
 # Processes that play the workers; each plays many.
 PLAYERS = 2
 WORKERS_A_NODE = 32
+HEADINGS = (
+    *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "coordinator, CPU ms a block", "share of a core"),
+    *("last R-hat, CPU s (draws a chain)", "to storage, MB/s (files/s)", "object store, MB"),
+    "coordinator's memory, kB a draw",
+)
 
 
 def record(folder, block_sweeps):
@@ -120,17 +128,30 @@ class PlayedExecutor(RayExecutor):
 class Quiet(LineReporter):
     """Does the work of a reporter, and notes how much there is in the object store."""
 
-    most_stored = 0.0
-    looked = 0.0
+    most_stored = looked = 0.0
 
     def say(self, text):
         pass
 
     def update(self, chains, where):
         super().update(chains, where)
-        if time.monotonic() - self.looked > 2.0:
+        if time.monotonic() - self.looked > 1.0:
             self.looked = time.monotonic()
             self.most_stored = max(self.most_stored, stored_megabytes())
+
+
+class TimedMonitor(Monitor):
+    """The real monitor, with the CPU seconds that R-hat takes."""
+
+    cpu = last = 0.0
+
+    def compare(self, per_chain, stopped=lambda: False):
+        begin = time.thread_time()
+        try:
+            return super().compare(per_chain, stopped)
+        finally:
+            self.last = time.thread_time() - begin
+            self.cpu += self.last
 
 
 def stored_megabytes():
@@ -142,18 +163,32 @@ def stored_megabytes():
     return (total - free) / 1e6
 
 
-def lead(plan, rows, report, chains, blocks, seconds, goal):
-    """Run so many chains of so many blocks; the coordinator's figures."""
+def peak_megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
+    """Lead so many chains for so many blocks; returns the coordinator's figures."""
     step = plan.length.block_sweeps
     length = Length(chains, step, step * (blocks - 1), block_sweeps=step)
     executor = PlayedExecutor(chains, report, seconds)
-    monitor = Monitor(chains, rows.bins.names, plan.watched)
+    monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
     journal = empty_journal(replace(plan, length=length))
-    cpu, begin = time.process_time(), time.monotonic()
-    finish = run_blocks(executor, length, journal, monitor, goal, reporter)
+    observers = [BlockLog(Place(folder), length, reporter, True), RunMetrics(str(folder), length, 0)]
+    memory, cpu, begin = peak_megabytes(), time.process_time(), time.monotonic()
+    finish = run_blocks(executor, length, journal, monitor, goal, reporter, None, observers)
     wall = time.monotonic() - begin
-    return wall, time.process_time() - cpu, finish, reporter.most_stored
+    cpu = time.process_time() - cpu
+    return {
+        "blocks": chains * blocks,
+        "wall": wall,
+        "a_block": 1e3 * (cpu - monitor.cpu) / (chains * blocks),
+        "assessing": monitor.last,
+        "draws": 0 if finish.convergence is None else finish.convergence.draws,
+        "stored": reporter.most_stored,
+        "memory": peak_megabytes() - memory,
+    }
 
 
 def main():
@@ -161,10 +196,10 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--chains", type=int, nargs="*", default=[10, 100, 1000])
-    parser.add_argument("--seconds", type=float, nargs="*", default=[1.0, 10.0], help="a block takes")
-    parser.add_argument("--blocks", type=int, default=6)
-    parser.add_argument("--target", action="store_true", help="look at R-hat of every due round")
-    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--seconds", type=float, nargs="*", default=[1.0, 10.0], help="that a block takes")
+    parser.add_argument("--blocks", type=int, default=6, help="of each chain")
+    parser.add_argument("--no-target", action="store_true", help="look at R-hat for display only")
+    parser.add_argument("--profile", action="store_true", help="show where the coordinator's time goes")
     options = parser.parse_args()
     ray.init(
         address="local",
@@ -176,29 +211,41 @@ def main():
     )
     with tempfile.TemporaryDirectory() as folder:
         name, plan, rows, report, sizes = record(Path(folder) / "run", 100)
-    print(f"{name}: checkpoint {sizes[0] / 1e3:.1f} kB, draws {sizes[1] / 1e3:.1f} kB a block of 100 sweeps")
-    goal = Goal(rhat=1.000001) if options.target else Goal()
-    for seconds in options.seconds:
-        for chains in options.chains:
-            if options.profile:
-                import cProfile
-                import pstats
-
-                profile = cProfile.Profile()
-                profile.enable()
-            wall, cpu, finish, stored = lead(plan, rows, report, chains, options.blocks, seconds, goal)
-            if options.profile:
-                profile.disable()
-                pstats.Stats(profile).sort_stats("cumulative").print_stats(35)
-            ideal = options.blocks * seconds
-            print(
-                f"chains {chains}, block {seconds} s: wall {wall:.1f} (ideal {ideal:.1f}), cpu {cpu:.2f} = "
-                f"{cpu / wall:.1%}, assessing {finish.assessing:.1f} s, storage "
-                f"{chains * sum(sizes) / seconds / 1e6:.2f} MB/s, object store {stored:.1f} MB, "
-                f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB",
-                flush=True,
-            )
+        told = f"checkpoint {sizes[0] / 1e3:.1f} kB, draws {sizes[1] / 1e3:.1f} kB"
+        print(f"{name}; a block is {plan.length.block_sweeps} sweeps: {told}\n")
+        print(f"| {' | '.join(HEADINGS)} |")
+        print("|---" * len(HEADINGS) + "|")
+        goal = Goal() if options.no_target else Goal(ess=1e12)
+        for seconds in options.seconds:
+            for chains in options.chains:
+                case = plan, rows, report, chains, options.blocks, seconds, goal, Path(folder) / "log"
+                with profiled(options.profile):
+                    seen = lead(*case)
+                rate = chains / seconds
+                kept = chains * plan.length.block_sweeps * (options.blocks - 1)
+                print(
+                    f"| {chains:,} | {-(-chains // WORKERS_A_NODE)} | {seconds:g} | {seen['a_block']:.2f} "
+                    f"| {seen['a_block'] * rate / 1e3:.1%} | {seen['assessing']:.1f} ({seen['draws']}) "
+                    f"| {rate * sum(sizes) / 1e6:.2f} ({2 * rate:.0f}) | {seen['stored']:.1f} "
+                    f"| {1e3 * seen['memory'] / kept:.1f} |",
+                    flush=True,
+                )
     ray.shutdown()
+
+
+@contextmanager
+def profiled(wanted):
+    """Show where the time goes, if that is wanted."""
+    import cProfile
+    import pstats
+
+    if not wanted:
+        yield
+        return
+    profile = cProfile.Profile()
+    with profile:
+        yield
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(35)
 
 
 if __name__ == "__main__":

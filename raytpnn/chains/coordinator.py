@@ -212,7 +212,9 @@ class _Run:
 
     def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
-        self.block_seconds = max(report.seconds, 1e-6)
+        # One that a worker found finished took no time that says anything.
+        if not math.isnan(report.seconds):
+            self.block_seconds = max(report.seconds, 1e-6)
         if report.block in self.journal.to_do[report.chain]:
             self.journal.to_do[report.chain].remove(report.block)
             self.journal.reports[report.chain][report.block] = report

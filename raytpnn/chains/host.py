@@ -81,12 +81,17 @@ class BlockHost:
             self._weighted = at, changed
         return self._weighted[1]
 
+    def goes_on(self, chain: int, block: int) -> bool:
+        """Whether this worker itself has run the block before."""
+        return self.latest.get(chain, (-1, b""))[0] == block - 1 and block > 0
+
     def state_before(self, chain: int, block: int) -> bytes:
         """State from which a block starts."""
         if block == 0:
             return self.plan.start(chain)
-        seen, state = self.latest.get(chain, (-1, b""))
-        return state if seen == block - 1 else self.store.state_after(chain, block - 1)
+        if self.goes_on(chain, block):
+            return self.latest[chain][1]
+        return self.store.state_after(chain, block - 1)
 
     def put(self, chain: int, block: int, ended: Ended, begin: float) -> BlockReport:
         """Store a block that began at a time; raises Stopped if it was stopped."""
@@ -163,6 +168,11 @@ class ChainHost(BlockHost):
         """Run a block and store it. Run twice, it gives the same block."""
         begin = time.monotonic()
         length, (first, sweeps) = self.plan.length, self.blocks[block]
+        if not self.goes_on(chain, block):
+            # A worker that died may have finished it without anyone hearing of it.
+            found = self.store.finished(chain, block, (first, sweeps))
+            if found is not None:
+                return found
         own = self.chain
         own.problem = self.problem_of(block)
         own.restore(self.state_before(chain, block))

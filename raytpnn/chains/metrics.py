@@ -128,7 +128,8 @@ class RunMetrics(Observer):
         return [
             self.blocks[report.block][1] / max(report.seconds, 1e-6)
             for heard, report in self.by_worker.values()
-            if now - heard < max(QUIET_FACTOR * report.seconds, QUIET_SECONDS)
+            if not math.isnan(report.seconds)
+            and now - heard < max(QUIET_FACTOR * report.seconds, QUIET_SECONDS)
         ]
 
     def acceptance(self) -> dict[str, float]:

@@ -33,7 +33,7 @@ class BlockReport:
     ladder : dict
         Temperatures, swaps and travels of an ensemble since warm-up; empty without tempering.
     seconds : float
-        NaN if it was finished in an earlier session.
+        NaN if it was found finished.
     where : dict
         Node and process that ran it.
     """

@@ -14,6 +14,7 @@ from raytpnn.storage.checkpoint import (
     Checkpoint,
     checkpoint_name,
     draws_name,
+    good_block,
     weights_name,
 )
 from raytpnn.storage.errors import RunError
@@ -27,6 +28,9 @@ class BlockStore(Protocol):
 
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after a finished block."""
+
+    def finished(self, chain: int, block: int, extent: tuple[int, int]) -> BlockReport | None:
+        """Report on a block that somebody has finished already, verified; None if there is none."""
 
     def weights(self, at: int) -> np.ndarray:
         """Feature weights that hold from a round on, (p,)."""
@@ -49,6 +53,10 @@ class MemoryStore:
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after its latest block, which is the one before the next."""
         return self.states[chain]
+
+    def finished(self, chain: int, block: int, extent: tuple[int, int]) -> BlockReport | None:
+        """Nobody dies and leaves blocks behind within a process."""
+        return None
 
     def weights(self, at: int) -> np.ndarray:
         """Feature weights that hold from a round on."""
@@ -82,6 +90,14 @@ class DiskStore:
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after a finished block."""
         return Checkpoint.read(self.place, chain, block).state
+
+    def finished(self, chain: int, block: int, extent: tuple[int, int]) -> BlockReport | None:
+        """Report on a block of which checkpoint and draws are there and whole."""
+        try:
+            checkpoint = good_block(self.place, self.plan, chain, block, extent)
+        except (RunError, OSError, ValueError):
+            return None
+        return None if checkpoint is None else BlockReport.of(checkpoint)
 
     def weights(self, at: int) -> np.ndarray:
         """Feature weights that hold from a round on."""

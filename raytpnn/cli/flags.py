@@ -21,7 +21,8 @@ def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
 Data = Annotated[
     str | None,
     typer.Argument(
-        help="CSV, TSV, Parquet or Feather file; GEO series matrix, .h5ad or 10x .h5.", show_default=False
+        help="CSV, TSV, Parquet or Feather file; GEO series matrix, .h5ad or 10x .h5. Also s3:// or gs://.",
+        show_default=False,
     ),
 ]
 Out = Annotated[

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,13 +57,15 @@ def read_source(options: FitOptions) -> Source:
     from raytpnn.data.response import as_offset, as_weights
     from raytpnn.data.tables import as_table
     from raytpnn.model.families import get_family
+    from raytpnn.storage.fetch import local_copy
 
     assert options.data is not None
     assert options.target is not None
-    if is_expression(options.data, options.samples):
-        return read_expression_source(options)
+    data = local_copy(options.data)
+    if is_expression(str(data), options.samples):
+        return read_expression_source(replace(options, data=str(data)))
     refuse_expression_flags(options)
-    table = as_table(Path(options.data))
+    table = as_table(data)
     roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
     taken: dict[str, str] = {}
     for flag, name in roles.items():

@@ -1,0 +1,51 @@
+"""Files that are elsewhere, as files of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import uuid
+from pathlib import Path, PurePosixPath
+
+from raytpnn.storage.place import PARTIAL, node_cache
+
+__all__ = ["local_copy"]
+
+
+def local_copy(where: str) -> Path:
+    """Path of a file on this machine: itself, or of a URI (s3://, gs://, ...) a copy, kept and used again.
+
+    Raises
+    ------
+    ValueError
+        If nothing here knows that kind of URI.
+    FileNotFoundError
+        If there is no such file.
+    """
+    if "://" not in where:
+        return Path(where)
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError, fs
+
+    try:
+        filesystem, path = fs.FileSystem.from_uri(where)
+    except (ArrowInvalid, ArrowNotImplementedError) as problem:
+        raise ValueError(f"cannot read {where!r}: {problem}") from None
+    if isinstance(filesystem, fs.LocalFileSystem):
+        return Path(path)
+    info = filesystem.get_file_info(path)
+    if not info.is_file:
+        raise FileNotFoundError(f"there is no file {where.partition('://')[0]}://{path}")
+    # A file that has changed is another one.
+    key = hashlib.sha256(f"{where}\n{info.size}\n{info.mtime_ns}".encode()).hexdigest()[:24]
+    copy = node_cache() / f"{key}-{PurePosixPath(path).name}"
+    if not copy.is_file():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        beside = copy.with_name(f".{key}.{uuid.uuid4().hex}{PARTIAL}")
+        try:
+            with filesystem.open_input_stream(path, compression=None) as source, beside.open("wb") as target:
+                shutil.copyfileobj(source, target, 8_388_608)
+            os.replace(beside, copy)
+        finally:
+            beside.unlink(missing_ok=True)
+    return copy

@@ -1,0 +1,82 @@
+"""What a machine that is taken away costs: the block at hand of each of its chains, and nothing before it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+
+import pytest
+from run_cases import assert_same_draws, files_of, fit
+
+from raytpnn.chains.host import ChainHost
+from raytpnn.chains.run import Run
+from raytpnn.storage.place import Place
+
+SIZE = {"chains": 2, "warmup": 100, "draws": 400}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    run = tmp_path_factory.mktemp("whole") / "run"
+    fit(run, **SIZE)
+    return run
+
+
+@pytest.fixture
+def half_way(whole, tmp_path):
+    """The run as a worker left it that died in block 3 of chain 1: nobody has heard of 1 and 2."""
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    for block in (3, 4):
+        (run / f"checkpoint/chain=1/block={block}").unlink()
+        (run / f"draws/chain=1/block={block}.parquet").unlink()
+    return run
+
+
+def host_of(run):
+    """A new worker that counts the blocks that it computes."""
+    opened = Run.open(Place(run))
+    host = ChainHost(opened.plan(opened.rows()), opened.store)
+    computed, original = [], host.chain.run
+
+    def counted(first, *more):
+        computed.append(first // 100)
+        return original(first, *more)
+
+    host.chain.run = counted
+    return host, computed
+
+
+def test_blocks_that_a_dead_worker_has_finished_are_not_computed_again(whole, half_way):
+    host, computed = host_of(half_way)
+    before = files_of(half_way)
+    reports = [host.run_block(1, block) for block in (1, 2, 3, 4)]
+    assert computed == [3, 4]
+    assert [math.isnan(report.seconds) for report in reports] == [True, True, False, False]
+    assert {name: files_of(half_way)[name] for name in before} == before
+    assert_same_draws(whole, half_way)
+    assert reports[1].watched.n_draws == 100
+
+
+@pytest.mark.parametrize("kind", ["checkpoint/chain=1/block=2", "draws/chain=1/block=2.parquet"])
+def test_what_is_damaged_is_computed_again(whole, half_way, kind):
+    path = half_way / kind
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    host, computed = host_of(half_way)
+    for block in (1, 2, 3, 4):
+        host.run_block(1, block)
+    assert computed == [2, 3, 4]
+    assert_same_draws(whole, half_way)
+
+
+def test_a_worker_that_goes_on_reads_nothing_back(half_way):
+    host, _ = host_of(half_way)
+    host.run_block(1, 3)
+
+    def never(*args):
+        raise AssertionError("a block of its own chain was looked for")
+
+    host.store.finished = host.store.state_after = never
+    host.run_block(1, 4)

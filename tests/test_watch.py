@@ -1,0 +1,183 @@
+"""`raytpnn watch`: a run seen from its files, whatever became of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from cli_cases import COMMAND, call, surroundings
+from run_cases import fit
+
+from raytpnn.chains.lookout import MOST_BLOCKS, Lookout, longest_pause, speed
+from raytpnn.chains.run import Run
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.place import Place
+
+SIZE = {"chains": 2, "warmup": 100, "draws": 300}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    run = tmp_path_factory.mktemp("watched") / "run"
+    fit(run, **SIZE)
+    return run
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """A copy that can be spoiled."""
+    shutil.copytree(finished, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def set_state(run, state):
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"state": state}))
+
+
+def drop_blocks(run, chain, blocks):
+    for block in blocks:
+        (run / f"checkpoint/chain={chain}/block={block}").unlink()
+
+
+def set_times(run, times):
+    """Pretend that blocks were written at these times, by chain and number."""
+    for (chain, block), at in times.items():
+        os.utime(run / f"checkpoint/chain={chain}/block={block}", (at, at))
+
+
+def test_a_finished_run(finished):
+    done = call("watch", finished, "--once")
+    assert done.returncode == 0
+    assert done.stdout.startswith("finished, 8 of 8 blocks of 2 chains, R-hat ")
+    assert done.stdout.splitlines()[2].split()[:3] == ["0", "400", "400"]
+    told = json.loads(call("watch", finished, "--json").stdout)
+    assert told["state"] == "finished"
+    assert told["done"] == [400, 400]
+    diagnosed = json.loads(call("diagnose", finished, "--json").stdout)
+    worst = max(row["rhat"] for row in diagnosed["quantities"])
+    assert told["convergence"]["rhat_worst"] == pytest.approx(worst)
+
+
+def test_a_run_under_way_with_its_speed_and_the_time_it_takes(copy):
+    set_state(copy, "running")
+    drop_blocks(copy, 0, [3])
+    drop_blocks(copy, 1, [2, 3])
+    # Chain 0 ends a block every 10 s, chain 1 every 20 s: 100 sweeps each, 15 a second.
+    set_times(copy, {(0, 0): 1000, (0, 1): 1010, (0, 2): 1020, (1, 0): 1000, (1, 1): 1020})
+    sight = Lookout(Place(copy), clock=lambda: 1027.0).look()
+    assert (sight.state, sight.blocks, sight.planned) == ("running", 5, 8)
+    assert sight.done == [300, 200]
+    assert sight.age == 7.0
+    assert sight.speed == pytest.approx(300 / 20)
+    assert sight.seconds_left() == pytest.approx(300 / 15)
+    assert sight.convergence.draws == 100, "of the one complete round with draws"
+    assert all(sight.terms)
+
+
+def test_silence_is_noticed_and_not_too_soon(copy):
+    set_state(copy, "running")
+    drop_blocks(copy, 0, [3])
+    times = {(chain, block): 1000.0 + 60.0 * block for chain in (0, 1) for block in range(4)}
+    times.pop((0, 3))
+    set_times(copy, times)
+    last = max(times.values())
+    assert Lookout(Place(copy), clock=lambda: last + 599).look().state == "running"
+    assert Lookout(Place(copy), clock=lambda: last + 601).look().state == "silent"
+    done = call("watch", copy, "--once")
+    assert done.returncode == 5
+    assert "raytpnn resume" in " ".join(done.stdout.split())
+    set_times(copy, {(1, 3): time.time()})
+    assert call("watch", copy, "--once").returncode == 4
+
+
+def test_a_stopped_run_and_one_short_of_its_target(copy):
+    set_state(copy, "stopped")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["config"] |= {"stopped": "time limit"}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    done = call("watch", copy, "--once")
+    assert done.returncode == 3
+    assert done.stdout.startswith("stopped by time limit")
+    manifest |= {"state": "finished"}
+    manifest["config"] |= {"stopped": None, "converged": False}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    done = call("watch", copy, "--once")
+    assert done.returncode == 3
+    assert "target not met" in done.stdout
+
+
+def test_a_damaged_block_is_named_and_seen_again_when_mended(copy):
+    path = copy / "checkpoint/chain=1/block=2"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"x")
+    lookout = Lookout(Place(copy))
+    sight = lookout.look()
+    assert sight.blocks == 7
+    (problem,) = sight.problems
+    assert "chain=1/block=2 is damaged" in problem
+    assert sight.convergence.draws == 100, "rounds before the damage"
+    path.write_bytes(whole)
+    os.utime(path, (1e9, 1e9))
+    sight = lookout.look()
+    assert (sight.blocks, sight.problems) == (8, [])
+    assert sight.convergence.draws == 300
+
+
+def test_no_run_and_a_saved_posterior(finished, tmp_path):
+    done = call("watch", tmp_path / "nothing", "--once")
+    assert done.returncode == 1
+    assert "is not a saved run" in done.stderr
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("{")
+    with pytest.raises(RunError, match="damaged"):
+        Lookout(Place(tmp_path / "broken")).look()
+    import raytpnn
+
+    raytpnn.load(finished).save(tmp_path / "saved")
+    done = call("watch", tmp_path / "saved", "--once")
+    assert done.returncode == 0
+    assert "nothing to watch" in done.stdout
+
+
+def test_before_the_first_block(begun):
+    Run.open(Place(begun)).reopen()
+    done = call("watch", begun, "--once")
+    assert done.returncode == 4
+    assert "0 of 20 blocks of 4 chains, no block yet" in done.stdout
+
+
+def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
+    watcher = subprocess.Popen(
+        [*COMMAND, "watch", str(tmp_path / "run"), "--every", "0.2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=surroundings(),
+    )
+    assert "waiting for a run to begin" in watcher.stderr.readline()
+    fit(tmp_path / "run", **SIZE)
+    said, complaints = watcher.communicate(timeout=120)
+    assert watcher.returncode == 0, complaints
+    assert said.splitlines()[-1].startswith("finished, 8 of 8 blocks")
+
+
+def test_of_too_many_blocks_only_names_are_read(copy, monkeypatch):
+    assert MOST_BLOCKS > 100
+    monkeypatch.setattr("raytpnn.chains.lookout.MOST_BLOCKS", 5)
+    sight = Lookout(Place(copy)).look()
+    assert (sight.blocks, sight.convergence, sight.terms) == (8, None, [None, None])
+    assert "raytpnn diagnose" in call("watch", copy, "--once").stdout
+
+
+def test_speed_is_that_of_the_latest_blocks():
+    blocks = [(100 * i, 100) for i in range(1000)]
+    # A day of nothing between two sessions does not count.
+    times = {(0, b): 10.0 * b + (86_400 if b >= 20 else 0) for b in range(40)}
+    assert longest_pause(times) == 10.0
+    assert speed(times, blocks, 10.0) == pytest.approx(10.0)
+    assert speed({(0, 0): 1.0}, blocks, 0.0) != speed({(0, 0): 1.0}, blocks, 0.0), "not a number"
