@@ -2,13 +2,14 @@
 
     python examples/benchmarks/mixing.py                           # all sets, 1,000 + 1,000 sweeps
     python examples/benchmarks/mixing.py boston f1 --seconds 60    # as many sweeps as fit in 60 s a chain
+    python examples/benchmarks/mixing.py boston --moves default --power 0.25    # likelihood to that power
 
 Chains run one after the other on one thread, and seconds are processor time, so that a busy machine does
 little harm; a short run comes first, so that none of it is compilation. R-hat (rank-normalised,
 split, the larger of bulk and folded) and bulk ESS by arviz-stats, of f at 64 probe rows. ESS a second is the
 median over the probe rows, of all chains, for a second of all of them, warm-up counted. Real data is taken
 from the folder that RAYTPNN_DATA names; sets that are not there are left out, and said so. "tempered" is the
-default with four replicas a chain.
+default with --replicas replicas a chain. --power shows how warm a replica must be to move freely.
 """
 
 from __future__ import annotations
@@ -78,11 +79,19 @@ TASKS: dict[str, Callable[[Path], Task]] = {
     "madelon": madelon,
     "golub_leukemia": golub_leukemia,
 }
-KINDS = {
-    "paper": {"moves": Moves.paper()},
-    "default": {},
-    "tempered": {"tempering": Tempering(replicas=4)},
-}
+KINDS = ("paper", "default", "tempered")
+
+
+def settings_of(label: str, task: Task, options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `raytpnn.sample` for one kind of moves."""
+    kind: dict[str, Any] = {}
+    if label == "paper":
+        kind["moves"] = Moves.paper()
+    if label == "tempered":
+        kind["tempering"] = Tempering(replicas=options.replicas)
+    if options.power != 1.0:
+        kind["sample_weight"] = np.full(len(task.y), options.power)
+    return kind
 
 
 def sweeps_that_fit(task: Task, kind: dict[str, Any], seconds: float, warmup: int) -> int:
@@ -100,7 +109,7 @@ def assess(values: np.ndarray) -> tuple[float, float]:
 
 def measure(name: str, task: Task, label: str, options: argparse.Namespace) -> str:
     """One row of the table."""
-    kind = KINDS[label]
+    kind = settings_of(label, task, options)
     raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=1, draws=1, **kind)
     warmup, sweeps = options.warmup, options.sweeps
     if options.seconds is not None:
@@ -141,13 +150,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tasks", nargs="*", help=f"some of {', '.join(TASKS)}; all if none is named")
-    parser.add_argument("--moves", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--moves", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1000, help="sweeps of warm-up")
     parser.add_argument("--sweeps", type=int, default=1000, help="sweeps after warm-up")
     parser.add_argument("--seconds", type=float, help="instead: time a chain, a fifth of it warm-up")
     parser.add_argument("--draws", type=int, default=2000, help="most draws kept of a chain")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--replicas", type=int, default=4, help="replicas of a tempered chain")
+    parser.add_argument("--power", type=float, default=1.0, help="of the likelihood, for all chains")
     options = parser.parse_args()
     unknown = set(options.tasks) - set(TASKS)
     if unknown:
