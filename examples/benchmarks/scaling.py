@@ -170,7 +170,7 @@ def peak_megabytes():
 def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
     """Lead so many chains for so many blocks; returns the coordinator's figures."""
     step = plan.length.block_sweeps
-    length = Length(chains, step, step * (blocks - 1), block_sweeps=step)
+    length = Length(chains, 0, step * blocks, block_sweeps=step)
     executor = PlayedExecutor(chains, report, seconds)
     monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
@@ -222,7 +222,7 @@ def main():
                 with profiled(options.profile):
                     seen = lead(*case)
                 rate = chains / seconds
-                kept = chains * plan.length.block_sweeps * (options.blocks - 1)
+                kept = chains * plan.length.block_sweeps * options.blocks
                 print(
                     f"| {chains:,} | {-(-chains // WORKERS_A_NODE)} | {seconds:g} | {seen['a_block']:.2f} "
                     f"| {seen['a_block'] * rate / 1e3:.1%} | {seen['assessing']:.1f} ({seen['draws']}) "
