@@ -45,7 +45,7 @@ WORKERS_A_NODE = 32
 HEADINGS = (
     *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "coordinator, CPU ms a block", "share of a core"),
     *("last R-hat, CPU s (draws a chain)", "to storage, MB/s (files/s)", "object store, MB"),
-    "coordinator's memory, kB a draw",
+    "coordinator's memory, MB more",
 )
 
 
@@ -212,7 +212,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         name, plan, rows, report, sizes = record(Path(folder) / "run", 100)
         told = f"checkpoint {sizes[0] / 1e3:.1f} kB, draws {sizes[1] / 1e3:.1f} kB"
-        print(f"{name}; a block is {plan.length.block_sweeps} sweeps: {told}\n")
+        watched = len(report.watched.pack()) / 1e3 / report.watched.n_draws
+        print(
+            f"{name}; a block is {plan.length.block_sweeps} sweeps: {told}; watched {watched:.1f} kB a draw\n"
+        )
         print(f"| {' | '.join(HEADINGS)} |")
         print("|---" * len(HEADINGS) + "|")
         goal = Goal() if options.no_target else Goal(ess=1e12)
@@ -222,12 +225,11 @@ def main():
                 with profiled(options.profile):
                     seen = lead(*case)
                 rate = chains / seconds
-                kept = chains * plan.length.block_sweeps * options.blocks
                 print(
                     f"| {chains:,} | {-(-chains // WORKERS_A_NODE)} | {seconds:g} | {seen['a_block']:.2f} "
                     f"| {seen['a_block'] * rate / 1e3:.1%} | {seen['assessing']:.1f} ({seen['draws']}) "
                     f"| {rate * sum(sizes) / 1e6:.2f} ({2 * rate:.0f}) | {seen['stored']:.1f} "
-                    f"| {1e3 * seen['memory'] / kept:.1f} |",
+                    f"| {seen['memory']:.0f} |",
                     flush=True,
                 )
     ray.shutdown()
