@@ -25,6 +25,8 @@ POLL_SECONDS = 0.1
 # Seconds of work that a worker is given at a time, in as many blocks as that takes.
 BATCH_SECONDS = 0.3
 MOST_BLOCKS = 10
+# The same for every worker there is, if that is more: a thousand that call every second are too many.
+BATCH_SECONDS_A_WORKER = 0.003
 # Blocks that a chain may be ahead of the slowest when the run may stop at any round.
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
@@ -178,7 +180,8 @@ class _Run:
 
     def batch(self, chain: int) -> list[int]:
         """Blocks that a worker is to run at once: several if they are so small that calls would count."""
-        most = max(1, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
+        seconds = max(BATCH_SECONDS, BATCH_SECONDS_A_WORKER * len(self.last_chain))
+        most = max(1, min(int(seconds / self.block_seconds), MOST_BLOCKS))
         blocks = self.journal.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 
