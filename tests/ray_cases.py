@@ -46,8 +46,12 @@ class Disturber(Reporter):
             self.result = self.act(self.executor)
 
 
-def go_on(place, disturber=None, resources=None):
-    """Run the blocks of a run that has just begun, on the Ray that is connected; returns all reports."""
+def go_on(place, disturber=None, resources=None, workers=0):
+    """Run the blocks of a run that has just begun, on the Ray that is connected; returns all reports.
+
+    With `workers`, nothing begins before so many are there: on a busy machine the first may be done before
+    the second has come up.
+    """
     run = Run.open(Place(place))
     rows = run.rows()
     plan = run.plan(rows)
@@ -61,6 +65,9 @@ def go_on(place, disturber=None, resources=None):
     )
     if disturber is not None:
         disturber.executor = executor
+    while len(executor.ready) < workers:
+        executor.grow()
+        executor.welcome(0.1)
     journal = empty_journal(plan)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
     finish = run_blocks(executor, plan.length, journal, monitor, Goal(), reporter)

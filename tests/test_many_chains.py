@@ -153,6 +153,21 @@ def test_what_goes_wrong_in_an_assessment_is_raised():
         run_blocks(Instant(1), length, journal, Broken(2, ["x"], np.arange(2)), GOAL, Reporter())
 
 
+def test_many_workers_are_given_more_blocks_at_a_time():
+    """Blocks take a second here: few workers call for each of them, a thousand would be too many calls."""
+    calls = {}
+    for workers in (4, 1000):
+        length = Length(workers, 0, DRAWS * 12, block_sweeps=DRAWS)
+        executor = Instant(workers)
+        journal = Journal([list(range(12)) for _ in range(workers)], [{} for _ in range(workers)])
+        monitor = Monitor(workers, ["x"], np.arange(2))
+        run_blocks(executor, length, journal, monitor, Goal(), Reporter())
+        assert executor.done == 12 * workers
+        calls[workers] = len(executor.order) / workers
+    assert calls[4] == 12
+    assert calls[1000] < 6
+
+
 def test_turns_are_those_of_looking_at_every_chain():
     rng = np.random.default_rng(0)
     for _ in range(50):

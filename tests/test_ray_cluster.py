@@ -82,8 +82,8 @@ def test_a_node_removed_and_another_added_change_nothing(cluster, long_run, begu
 
 def test_what_a_lost_node_had_in_hand_is_done_by_those_that_are_left(cluster, long_run, begun):
     nodes = [add_node(cluster, 1), add_node(cluster, 1)]
-    disturber = Disturber(500, lambda executor: remove(cluster, nodes[1]))
-    reports = go_on(begun, disturber)
+    disturber = Disturber(1000, lambda executor: remove(cluster, nodes[1]))
+    reports = go_on(begun, disturber, workers=2)
     assert_same_draws(long_run, begun)
     assert {report.where["node"] for report in reports} == {node.node_id for node in nodes}
 

@@ -45,7 +45,7 @@ WORKERS_A_NODE = 32
 HEADINGS = (
     *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "coordinator, CPU ms a block", "share of a core"),
     *("last R-hat, CPU s (draws a chain)", "to storage, MB/s (files/s)", "object store, MB"),
-    "coordinator's memory, kB a draw",
+    "coordinator's memory, MB more",
 )
 
 
@@ -69,9 +69,10 @@ class Player:
         self.report = report
         self.seconds = seconds
 
-    async def run_blocks(self, chain, blocks, number):
+    async def run_blocks(self, chains, blocks, number):
+        (chain,) = chains
         await asyncio.sleep(self.seconds * len(blocks))
-        where = {"node": ray.get_runtime_context().get_node_id(), "ip": "", "pid": number}
+        where = {"node": ray.get_runtime_context().get_node_id(), "ip": "", "pid": number, "width": 1}
         sweeps = self.report.sweeps // 2
         return [
             replace(
@@ -86,7 +87,7 @@ class Player:
         ]
 
     async def progress(self):
-        return None
+        return []
 
 
 class Method:
@@ -117,7 +118,7 @@ class PlayedExecutor(RayExecutor):
         node = ray.get_runtime_context().get_node_id()
         for number in range(chains):
             self.workers.append(Played(self.players[number % PLAYERS], number))
-            self.ready[number] = {"node": node, "ip": "", "pid": number}
+            self.ready[number] = {"node": node, "ip": "", "pid": number, "width": 1}
 
     def close(self):
         for player in self.players:
@@ -170,7 +171,7 @@ def peak_megabytes():
 def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
     """Lead so many chains for so many blocks; returns the coordinator's figures."""
     step = plan.length.block_sweeps
-    length = Length(chains, step, step * (blocks - 1), block_sweeps=step)
+    length = Length(chains, 0, step * blocks, block_sweeps=step)
     executor = PlayedExecutor(chains, report, seconds)
     monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
@@ -212,7 +213,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         name, plan, rows, report, sizes = record(Path(folder) / "run", 100)
         told = f"checkpoint {sizes[0] / 1e3:.1f} kB, draws {sizes[1] / 1e3:.1f} kB"
-        print(f"{name}; a block is {plan.length.block_sweeps} sweeps: {told}\n")
+        watched = len(report.watched.pack()) / 1e3 / report.watched.n_draws
+        print(
+            f"{name}; a block is {plan.length.block_sweeps} sweeps: {told}; watched {watched:.1f} kB a draw\n"
+        )
         print(f"| {' | '.join(HEADINGS)} |")
         print("|---" * len(HEADINGS) + "|")
         goal = Goal() if options.no_target else Goal(ess=1e12)
@@ -222,12 +226,11 @@ def main():
                 with profiled(options.profile):
                     seen = lead(*case)
                 rate = chains / seconds
-                kept = chains * plan.length.block_sweeps * (options.blocks - 1)
                 print(
                     f"| {chains:,} | {-(-chains // WORKERS_A_NODE)} | {seconds:g} | {seen['a_block']:.2f} "
                     f"| {seen['a_block'] * rate / 1e3:.1%} | {seen['assessing']:.1f} ({seen['draws']}) "
                     f"| {rate * sum(sizes) / 1e6:.2f} ({2 * rate:.0f}) | {seen['stored']:.1f} "
-                    f"| {1e3 * seen['memory'] / kept:.1f} |",
+                    f"| {seen['memory']:.0f} |",
                     flush=True,
                 )
     ray.shutdown()

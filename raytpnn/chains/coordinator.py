@@ -28,6 +28,8 @@ BATCH_SECONDS = 0.3
 MOST_BLOCKS = 10
 # Blocks that a worker with many chains is given at least: while one runs, the draws of the last are written.
 WIDE_BLOCKS = 4
+# The same for every worker there is, if that is more: a thousand that call every second are too many.
+BATCH_SECONDS_A_WORKER = 0.003
 # Blocks that a chain may be ahead of the slowest when the run may stop at any round.
 LEAD = 2
 # Part of the run's time that may go into R-hat that nobody asked to stop by.
@@ -190,7 +192,8 @@ class _Run:
     def batch(self, chain: int, width: int) -> list[int]:
         """Blocks that a worker is to run at once: several if they are so small that calls would count."""
         least = 1 if width == 1 else WIDE_BLOCKS
-        most = max(least, min(int(BATCH_SECONDS / self.block_seconds), MOST_BLOCKS))
+        seconds = max(BATCH_SECONDS, BATCH_SECONDS_A_WORKER * len(self.last_chains))
+        most = max(least, min(int(seconds / self.block_seconds), MOST_BLOCKS))
         blocks = self.journal.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 

@@ -15,7 +15,7 @@ from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
 from raytpnn.posterior.norms import evenly_spaced
 from raytpnn.posterior.posterior import PROBE_ROWS
-from raytpnn.storage.checkpoint import READERS, Checkpoint, checkpoint_name
+from raytpnn.storage.checkpoint import READERS, good_block
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
@@ -161,14 +161,11 @@ class Lookout:
 
         def read(where: Where) -> BlockReport | str:
             try:
-                checkpoint = Checkpoint.read(self.place, *where)
+                checkpoint = good_block(self.place, digest, *where, blocks[where[1]], draws=False)
             except (RunError, OSError, ValueError) as problem:
                 return str(problem)
-            if checkpoint.plan != digest:
-                return f"{self.place.name_of(checkpoint_name(*where))} belongs to another run"
-            # The last block of a run that was made longer since does not count, and is no problem.
-            same = (checkpoint.first, checkpoint.sweeps) == blocks[where[1]]
-            return BlockReport.of(checkpoint) if same else ""
+            # One of another length does not count, and is no problem.
+            return "" if checkpoint is None else BlockReport.of(checkpoint)
 
         new = [where for where, at in there.items() if self.read.get(where, (None,))[0] != at]
         with ThreadPoolExecutor(READERS) as readers:

@@ -15,7 +15,7 @@ from typing import Any
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place, sha256_of_bytes
 
-__all__ = ["Checkpoint", "block_extents", "checkpoint_name", "draws_name", "good_blocks"]
+__all__ = ["Checkpoint", "block_extents", "checkpoint_name", "draws_name", "good_block", "good_blocks"]
 
 DIGEST_BYTES = 32
 CODEC = "zstd"
@@ -154,15 +154,18 @@ def good_blocks(
     return good, problems
 
 
-def good_block(place: Place, plan: str, chain: int, block: int, extent: tuple[int, int]) -> Checkpoint | None:
-    """Checkpoint of a block, verified with its draws; None if it has another length."""
+def good_block(
+    place: Place, plan: str, chain: int, block: int, extent: tuple[int, int], draws: bool = True
+) -> Checkpoint | None:
+    """Checkpoint of a block, verified, its draws too unless told otherwise; None if it has another length."""
     checkpoint = Checkpoint.read(place, chain, block)
     if checkpoint.plan != plan:
         raise RunError(f"{place.name_of(checkpoint_name(chain, block))} belongs to another run")
     # The last block of a run that was made longer since is too short, and no mistake.
     if (checkpoint.first, checkpoint.sweeps) != extent:
         return None
-    verify_draws(place, checkpoint)
+    if draws:
+        verify_draws(place, checkpoint)
     return checkpoint
 
 
