@@ -45,7 +45,11 @@ class Instant:
     def idle(self):
         return [worker for worker in self.workers if worker not in self.tasks]
 
-    def submit(self, worker, chain, blocks):
+    def width(self, worker):
+        return 1
+
+    def submit(self, worker, chains, blocks):
+        (chain,) = chains
         self.tasks[worker] = chain, blocks
         self.order.append((chain, blocks[0]))
 
@@ -174,12 +178,24 @@ def test_turns_are_those_of_looking_at_every_chain():
         waiting = [(int(rng.integers(3)), chain) for chain in range(12) if rng.random() < 0.7]
         turns, left = Turns(waiting), list(waiting)
         for _ in range(14):
-            liked = int(rng.integers(12)) if rng.random() < 0.8 else None
-            expected = min(left, key=lambda task: (task[0], task[1] != liked, task[1]), default=None)
+            liked = [int(rng.integers(12))] if rng.random() < 0.8 else []
+            expected = min(left, key=lambda task: (task[0], task[1] not in liked, task[1]), default=None)
+            assert turns.waiting == len(left)
             taken = turns.take(liked)
             assert taken == (None if expected is None else expected[1])
             if expected is not None:
                 left.remove(expected)
+
+
+def test_chains_that_run_together_are_as_far_as_each_other():
+    turns = Turns([(1, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 5)])
+    assert turns.take([3]) == 3
+    assert turns.take_like([4, 0], 2, lambda chain: chain != 1) == [4, 2]
+    assert turns.take_like([], 9, lambda chain: True) == [1]
+    assert turns.take_like([], 9, lambda chain: True) == []
+    assert turns.take([]) == 0
+    assert turns.take_like([], 9, lambda chain: True) == [5]
+    assert turns.take([]) is None
 
 
 def test_observers_see_every_block_and_the_end():
