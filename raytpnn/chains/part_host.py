@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raytpnn.chains.host import ChainHost, ended_chain
+from raytpnn.chains.host import ChainHost, Stopped, ended_chain
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
@@ -40,8 +40,11 @@ class PartHost(ChainHost):
             part, result = run_part(ensemble, replica, first, sweeps, length.warmup, length.thin)
         finally:
             self.running = None
-        drawn = self.drawn(chain, block, result)
-        return replace(part, drawn=drawn) if cold else part
+        if cold:
+            return replace(part, drawn=self.drawn(chain, block, result))
+        if result.sweeps < sweeps:
+            raise Stopped(f"block {block} of replica {replica} of chain {chain} was stopped")
+        return part
 
     def join_block(self, chain: int, block: int, parts: list[Part], seconds: float) -> BlockReport:
         """Make a block of its parts, swap, and store it; `seconds` is how long the parts took."""
