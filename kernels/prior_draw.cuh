@@ -90,8 +90,6 @@ UNIT bool draw_from_prior() {
             refresh_likelihood();
             if (is_finite(chain.state->scalar[FIT_LOGLIK])) return true;
         }
-        // The next attempt's numbers are not written before all have seen these.
-        __syncthreads();
     }
     if (leader()) {
         chain.state->K = 0;
