@@ -66,6 +66,7 @@ struct Chain {
     int move;
     int order;
     int first;
+    int inside;
     int accepted;
     int going_on;
     double beta;

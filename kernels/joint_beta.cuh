@@ -19,7 +19,7 @@ INTERNAL double* gram_of() { return at<double>(chain.work->gram); }
 INTERNAL int gram_side() { return (int)chain.settings->K_max + 1; }
 
 // Gradient of the log posterior at a point whose fit is given, into another scratch vector; sums[0] is the
-// log-likelihood there.
+// log-likelihood there. Entry i is the work of one thread, and whole after the next barrier.
 UNIT void gradient_at(const double* fit, int point, int gradient, int size) {
     evaluate_at(fit, DERIVATIVES + LIKELIHOOD + TOTALS);
     score_of_terms(size - 1, vector_of(gradient));
@@ -34,7 +34,6 @@ UNIT void gradient_at(const double* fit, int point, int gradient, int size) {
             out[i] = scale * out[i] - here[i] / chain.state->scalar[SIGMA_BETA2];
         }
     }
-    __syncthreads();
 }
 
 // Log prior of intercept and coefficients at a point, up to a constant, for the leader; overwrites SOLVED.
@@ -95,7 +94,6 @@ UNIT bool precision_factor(int size) {
             gram[(long long)i * side + m] = value;
         }
     }
-    __syncthreads();
     return cholesky(gram, side, size);
 }
 
@@ -143,7 +141,7 @@ UNIT double log_joint_ratio(double step, int size) {
     return log_ratio - 0.5 * (back - forth);
 }
 
-// Draw or propose (intercept, beta_1, ..., beta_K).
+// Draw or propose (intercept, beta_1, ..., beta_K). Coefficients are whole after the next barrier.
 UNIT void joint_beta(bool warming_up) {
     const int size = (int)chain.state->K + 1;
     if (leader()) chain.state->tally[JOINT_BETA][0] += 1;
@@ -170,7 +168,6 @@ UNIT void joint_beta(bool warming_up) {
     const double* there = vector_of(POINT_THERE);
     for (int k = threadIdx.x; k < size - 1; k += blockDim.x) chain.state->beta[k] = there[k + 1];
     take_trial_fit();
-    __syncthreads();
 }
 
 }  // namespace raytpnn

@@ -7,14 +7,14 @@
 
 namespace raytpnn {
 
-// Factor and slope tables of a term, whole on return; false if a factor has no mass.
+// Factor and slope tables of a term; false if a factor has no mass. Slope tables are whole after the next barrier,
+// factor tables at once: there was one with the slopes.
 UNIT bool term_tables(const int* features, const double* b, const double* gamma, int d) {
     for (int j = 0; j < d; ++j) {
         const double c = factor_table(j, features[j], b[j], gamma[j]);
         if (!(c >= SMALLEST_MEAN)) return false;
         slope_tables(j, features[j], b[j], gamma[j], c);
     }
-    __syncthreads();
     return true;
 }
 
@@ -144,9 +144,9 @@ UNIT double log_ratio_of_move(int k, int d, double log_step) {
     if (!term_tables(chain.state->features[k], chain.state->b[k], chain.state->gamma[k], d)) return impossible;
     evaluate_slopes(k, 0.0, k, 0.0, DERIVATIVES + MOMENTS, k, chain.state->features[k], d);
     propose_point(k, d, log_step);
-    if (leader()) chain.accepted = trial_of_point(d);
+    if (leader()) chain.inside = trial_of_point(d);
     __syncthreads();
-    if (!chain.accepted) return impossible;
+    if (!chain.inside) return impossible;
     if (!term_tables(chain.state->features[k], chain.trial_b, chain.trial_gamma, d)) return impossible;
     const int trial = (int)chain.settings->K_max;
     for (int j = 0; j < d; ++j) multiply_factor(chain.state->features[k][j], j, trial);
@@ -169,7 +169,6 @@ UNIT double log_ratio_of_move(int k, int d, double log_step) {
 INTERNAL void langevin(int k, bool warming_up) {
     const int d = (int)chain.state->order[k];
     const double log_ratio = log_ratio_of_move(k, d, chain.state->log_step[d]);
-    __syncthreads();
     if (leader()) {
         chain.accepted = log(uniforms(chain.state, FOR_LANGEVIN, k, 0).u) < log_ratio;
         chain.state->tally[LANGEVIN][0] += 1;

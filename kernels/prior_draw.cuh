@@ -88,10 +88,8 @@ UNIT bool draw_from_prior() {
         if (prior_terms(K, attempt)) {
             fit_from_terms(K, chain.state->scalar[INTERCEPT], chain.state->beta, fit_of());
             refresh_likelihood();
-            if (is_finite(chain.state->scalar[FIT_LOGLIK])) return true;
+            if (is_finite(chain.sums[0])) return true;
         }
-        // The next attempt's numbers are not written before all have seen these.
-        __syncthreads();
     }
     if (leader()) {
         chain.state->K = 0;

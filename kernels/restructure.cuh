@@ -119,11 +119,7 @@ INTERNAL void restructure(int k) {
         chain.state->tally[proposed.move][0] += 1;
     }
     __syncthreads();
-    if (chain.order > 0)
-        try_restructure(k, chain.order, chain.first);
-    else
-        // The leader may be at its next proposal at once: not before all have seen this one.
-        __syncthreads();
+    if (chain.order > 0) try_restructure(k, chain.order, chain.first);
 }
 
 }  // namespace raytpnn

@@ -65,11 +65,10 @@ UNIT void update_intercept() {
     if (!chain.accepted) shift_fit(chain.state->scalar[INTERCEPT] - chain.intercept);
 }
 
-// Log-likelihood of the fit from the rows, free of what increments have rounded away.
+// Log-likelihood of the fit from the rows, free of what increments have rounded away; at sums[0] too.
 UNIT void refresh_likelihood() {
     totals();
     if (leader()) chain.state->scalar[FIT_LOGLIK] = chain.sums[0];
-    __syncthreads();
 }
 
 // Noise variance of the Gaussian from its inverse gamma conditional: the leader's work.

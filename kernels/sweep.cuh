@@ -19,19 +19,18 @@ UNIT void begin_block() {
     refresh_likelihood();
 }
 
-// Whether the host lets the chain go on: the leader looks, all hear.
+// Whether the host lets the chain go on: the leader looks, all hear. Another barrier comes before the next look.
 INTERNAL bool going_on() {
     if (leader()) chain.going_on = *(volatile long long*)&chain.work->control[STOP] == 0;
     __syncthreads();
-    const bool answer = chain.going_on;
-    __syncthreads();
-    return answer;
+    return chain.going_on;
 }
 
-// One pass over all moves; false if it was stopped half-way.
+// One pass over all moves; false if it was stopped half-way. The scales are the leader's until the next barrier.
 UNIT bool sweep(bool warming_up) {
     birth_or_death();
-    const int K = (int)chain.state->K;
+    const bool visits = chain.settings->restructure || chain.settings->langevin;
+    const int K = visits ? (int)chain.state->K : 0;
     for (int k = 0; k < K; ++k) {
         if (!going_on()) return false;
         if (chain.settings->restructure) restructure(k);
@@ -47,7 +46,6 @@ UNIT bool sweep(bool warming_up) {
         if (chain.settings->nuisance) draw_nuisance(chain.settings, chain.state);
         draw_scales(chain.settings, chain.state);
     }
-    __syncthreads();
     return true;
 }
 

@@ -9,7 +9,7 @@ namespace raytpnn {
 // The pivot for all to see, 0 if the matrix is not positive definite.
 INTERNAL void leave_pivot(double value) { chain.pivot = value > 0.0 ? sqrt(value) : 0.0; }
 
-// Lower Cholesky factor in place; false if the matrix is not positive definite. Column by column: when one is
+// Lower Cholesky factor in place; the first entry must be the leader's work, the others may be anyone's. False if the matrix is not positive definite. Column by column: when one is
 // done, every entry to the right of it subtracts its product.
 UNIT bool cholesky(double* a, int side, int size) {
     const int warp = threadIdx.x / WARP, warps = blockDim.x / WARP, lane = threadIdx.x % WARP;
@@ -35,7 +35,7 @@ UNIT bool cholesky(double* a, int side, int size) {
     return true;
 }
 
-// x = L^-1 x; entry i is the work of one thread, and whole on return.
+// x = L^-1 x; entry i is the work of one thread, and whole after the next barrier.
 UNIT void solve_lower(const double* a, int side, double* x, int size) {
     for (int m = 0; m < size; ++m) {
         if (m % blockDim.x == threadIdx.x) x[m] = x[m] / a[(long long)m * side + m];
@@ -45,10 +45,9 @@ UNIT void solve_lower(const double* a, int side, double* x, int size) {
         i += (int)((threadIdx.x + blockDim.x - i % blockDim.x) % blockDim.x);
         for (; i < size; i += blockDim.x) x[i] -= a[(long long)i * side + m] * value;
     }
-    __syncthreads();
 }
 
-// x = L^-T x. An entry starts with the product of the one solved just before, so that nothing can be subtracted
+// x = L^-T x, whole on return. An entry starts with the product of the one solved just before, so that nothing can be subtracted
 // ahead: one warp multiplies and all its lanes subtract alike, in order.
 UNIT void solve_upper(const double* a, int side, double* x, int size) {
     if (threadIdx.x < WARP) {

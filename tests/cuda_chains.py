@@ -10,7 +10,7 @@ from chain_cases import make_case
 from cuda_cases import HostDevice
 from cuda_host.build import HostError
 
-from raytpnn.engine.cuda import DeviceChains, Task
+from raytpnn.engine.cuda import DeviceChains, Ran, Task
 from raytpnn.engine.layout import STATE
 from raytpnn.model.prior import Prior
 
@@ -33,25 +33,29 @@ def expected_state() -> bytes:
     return case.chain.checkpoint()
 
 
-def device_state(device: HostDevice, threads: int) -> bytes:
-    """State of the chain on a device after the sweeps."""
+def run_on_device(device: HostDevice, threads: int, stopped: bool = False) -> Ran:
+    """The chain on a device after the sweeps, or after it was told to stop before the first."""
     case = short_case()
     group = DeviceChains(device, case.problem, case.settings, case.chain.watched, SWEEPS, 1, threads=threads)
+    if stopped:
+        group.request_stop()
     start = np.frombuffer(case.chain.checkpoint(), STATE).reshape(1, 1)
     task = Task(case.problem, 0, SWEEPS, SWEEPS // 2, 1)
-    (ran,) = list(group.run_blocks(start, [task]))
+    ((ran,),) = list(group.run_blocks(start, [task]))
     group.close()
-    return ran[0].state.tobytes()
+    return ran
 
 
 def verdict(expected: bytes, folder: Path | None = None, variant: str = "plain") -> str:
     """What the kernels of a folder do: "same", "different", or the fault that the host reports."""
     for threads, order in SCHEDULES:
         try:
-            state = device_state(HostDevice(order=order, folder=folder, variant=variant), threads)
+            ran = run_on_device(HostDevice(order=order, folder=folder, variant=variant), threads)
+            # All threads must hear of a stop alike, or some wait for others that have left.
+            halted = run_on_device(HostDevice(order=order, folder=folder, variant=variant), threads, True)
         except HostError as problem:
             return f"fault: {problem}"
-        if state != expected:
+        if ran.state.tobytes() != expected or halted.state["K"][0] != 0:
             return "different"
     return "same"
 

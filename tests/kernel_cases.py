@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 
 import numpy as np
-from cuda_host.build import KERNELS, build
+from cuda_host.build import KERNELS, HostLibrary, build
 
 from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.engine.chain import Chain
@@ -33,6 +33,7 @@ class Launch:
     tables_in_shared: bool = True
     variant: str = "plain"
     os_threads: int = 1
+    library: HostLibrary | None = None  # compiled already
 
 
 def own_arrays(shapes, target, fill):
@@ -56,7 +57,7 @@ class HostKernels:
         self.problem, self.settings, self.states, self.launch = problem, settings, states, launch
         wide = int(problem.record.wide_codes)
         macros = (f"WIDE_CODES={wide}", f"TABLES_IN_SHARED={int(launch.tables_in_shared)}")
-        self.library = build(KERNELS / "sweep.cu", macros, launch.variant)
+        self.library = launch.library or build(KERNELS / "sweep.cu", macros, launch.variant)
         width = table_width(n_bins_of(problem))
         self.shared_bytes = shared_table_bytes(settings, width) if launch.tables_in_shared else 0
         self.works = np.zeros(len(states), DEVICE_WORK)

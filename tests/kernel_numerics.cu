@@ -44,12 +44,15 @@ extern "C" __global__ void __launch_bounds__(512) sums_of_rows(const double* w, 
     });
 }
 
-// Cholesky factor of a, then L^-1 and L^-T of x; found says whether there is a factor.
+// Cholesky factor of a, then L^-1 of `lower`, and L^-T of `upper` into `reversed` from its end, so that threads read
+// what others solved; found says whether there is a factor.
 extern "C" __global__ void __launch_bounds__(512)
-    factor_and_solve(double* a, int side, int size, double* lower, double* upper, int* found) {
+    factor_and_solve(double* a, int side, int size, double* lower, double* upper, double* reversed,
+                     int* found) {
     const bool positive = cholesky(a, side, size);
     if (leader()) *found = positive;
     if (!positive) return;
     solve_lower(a, side, lower, size);
     solve_upper(a, side, upper, size);
+    for (int i = threadIdx.x; i < size; i += blockDim.x) reversed[i] = upper[size - 1 - i];
 }

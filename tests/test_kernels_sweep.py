@@ -15,7 +15,7 @@ from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.chain import new_record
 from raytpnn.engine.device_headers import HEADERS
 from raytpnn.engine.execution import ensemble_runner
-from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE
+from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE, TEMPERATURE
 from raytpnn.engine.moves import joint_beta
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import new_record_of
@@ -119,14 +119,14 @@ def test_triangular_solves_have_the_same_bits(numerics, size, threads):
     assert joint_beta.cholesky.py_func(expected, size)
     joint_beta.solve_lower.py_func(expected, lower, size)
     joint_beta.solve_upper.py_func(expected, upper, size)
-    found, got = np.zeros(1, np.int32), [x.copy(), x.copy()]
+    found = np.zeros(1, np.int32)
     for order in ORDERS:
-        made, got = a.copy(), [x.copy(), x.copy()]
+        made, got = a.copy(), [x.copy(), x.copy(), np.zeros(size)]
         numerics.launch("factor_and_solve", 1, threads, (made, side, size, *got, found), order=order)
         assert found[0] == 1
         assert (bits(np.tril(made[:size, :size])) == bits(np.tril(expected[:size, :size]))).all()
         assert (bits(got[0]) == bits(lower)).all()
-        assert (bits(got[1]) == bits(upper)).all()
+        assert (bits(got[2][::-1]) == bits(upper)).all()
     a[size - 1, size - 1] = -1.0
     numerics.launch("factor_and_solve", 1, threads, (a, side, size, *got, found))
     assert found[0] == 0
@@ -289,7 +289,27 @@ def test_ensembles_trade_places_alike(family, swap_every):
             assert differing(np.asarray(one.states[r]), kernels.states[4 * i + r]) == []
         assert differing_draws(records[i], record) == []
         assert traces[i].tobytes() == trace.tobytes()
+        assert one.works[0].control.tolist() == kernels.kernels.works["control"][4 * i].tolist()
         assert one.ladder.swapped.sum() > 0
+        assert one.ladder.travels[0] > 0 or swap_every > 1
+
+
+def test_prior_draws_outside_the_support():
+    """No draw has a finite log-likelihood: the state is emptied, as by the compiled sampler."""
+    case = make_case("poisson", n=20, p=3, prior=Prior(K_max=5, max_order=3))
+    case.problem.offset[:] = 800.0
+    ensemble = make_ensemble(case, Tempering(2))
+    ensemble.states["scalar"][:, TEMPERATURE] = 0.0
+    kernels = KernelEnsembles([ensemble], Launch(64, "descending"))
+    kernels.run(0, 2, 0, 1)
+    runner = ensemble_runner("numba")
+    chain = (ensemble.problem.record, ensemble.settings, ensemble.states, ensemble.works)
+    runner.begin(*chain)
+    record, trace = new_record(ensemble.settings, 2, ensemble.watched), np.zeros((2, 2))
+    runner.run(*chain, ensemble.ladder, record, trace, 0, 0, 2, 0, 1)
+    for r in range(2):
+        assert differing(np.asarray(ensemble.states[r]), kernels.states[r]) == []
+    assert (kernels.states["K"] == 0).all()
 
 
 def test_a_chain_that_is_told_to_stop_stops():

@@ -14,11 +14,20 @@ def doctor(
     start_ray: Annotated[
         bool, typer.Option("--start-ray", help="Also start Ray on this machine and stop it again.")
     ] = False,
+    gpu_selftest: Annotated[
+        bool,
+        typer.Option(
+            "--gpu-selftest", help="Instead: check the CUDA kernels on the GPUs here, and time them."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Report on the machine and the installation, in a form fit for a bug report."""
     from raytpnn.cli import machine
 
+    if gpu_selftest:
+        check_gpus()
+        return
     told = {
         "system": examined(machine.system),
         "packages": examined(machine.packages),
@@ -39,6 +48,26 @@ def doctor(
             print(f"  {name:{width}}  {fact}")
         if not facts:
             print("  nothing set")
+
+
+def check_gpus() -> None:
+    """Print what the self-test finds as it goes on; exit 1 if something is not as it should be."""
+    from raytpnn.cli import machine
+    from raytpnn.cli.gpu_selftest import selftest
+    from raytpnn.engine.device import DeviceError
+
+    print(f"{machine.NOT_YET_ON_A_GPU}.")
+    print("Please send in what follows, whatever it says.")
+    failed = False
+    try:
+        for name, outcome, good in selftest():
+            print(f"  {name:20}  {outcome}", flush=True)
+            failed |= not good
+    except DeviceError as problem:
+        print(f"  cannot be run: {problem}")
+        failed = True
+    if failed:
+        raise typer.Exit(1)
 
 
 def examined(facts: Callable[[], dict[str, str]]) -> dict[str, str]:

@@ -38,6 +38,10 @@ VARIABLES = re.compile(
 )
 SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY", re.IGNORECASE)
 PATIENCE_SECONDS = 5.0
+# Until somebody has run `raytpnn doctor --gpu-selftest` on one and told us.
+NOT_YET_ON_A_GPU = (
+    "The CUDA backend has been compiled and run through a CPU host; it has not yet been run on a GPU"
+)
 
 
 def system() -> dict[str, str]:
@@ -166,7 +170,10 @@ def gpus() -> dict[str, str]:
     told = {"devices": devices()}
     installed = [f"{name} {found}" for name in ON_GPU if (found := version_of(name))]
     told["packages"] = ", ".join(installed) or "neither CuPy nor NVRTC installed"
-    told["CUDA kernels"] = "none in this version; this project has never run one on a GPU"
+    from raytpnn.engine.device import missing_for_cuda
+
+    told["backend cuda"] = missing_for_cuda() or "can run here"
+    told["CUDA kernels"] = NOT_YET_ON_A_GPU
     return told
 
 

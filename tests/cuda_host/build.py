@@ -167,6 +167,12 @@ class HostLibrary:
         """Shared memory that kernels declare with a size, those of all kernels together."""
         return int(self.library.host_static_shared_bytes())
 
+    @property
+    def barriers(self) -> int:
+        """Barriers that blocks of threads have passed so far, all blocks together."""
+        self.library.host_barriers.restype = ctypes.c_longlong
+        return int(self.library.host_barriers())
+
     def argument_sizes(self, kernel: str) -> list[int]:
         """Bytes of a kernel's arguments; HostError if there is no such kernel."""
         sizes = (ctypes.c_size_t * 32)()

@@ -120,6 +120,7 @@ inline void poison_shared(const Job& job) {
 
 // Stacks are kept from launch to launch.
 inline std::mutex pool_lock;
+inline long long barriers_opened = 0;
 inline std::vector<std::unique_ptr<Runner>> pool;
 
 inline void work(Job& job) {
@@ -158,6 +159,8 @@ inline void work(Job& job) {
         job.taken = job.blocks.size();
     }
     std::lock_guard<std::mutex> also(pool_lock);
+    barriers_opened += own.barriers;
+    own.barriers = 0;
     pool.push_back(std::move(mine));
 }
 
@@ -211,6 +214,9 @@ extern "C" int host_arguments(const char* name, size_t* bytes, int room) {
         }
     return -1;
 }
+
+// Barriers that blocks of this library have passed so far, all blocks together.
+extern "C" long long host_barriers() { return host::barriers_opened; }
 
 // Shared memory that kernels declare with a size, all kernels of the library together.
 extern "C" size_t host_static_shared_bytes() { return host::shared_memory().bytes - sizeof(void*) - host_dynamic_room; }

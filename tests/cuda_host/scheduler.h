@@ -98,6 +98,7 @@ struct Runner {
     int ready = 0;
     int left = 0;
     int vote_count = 0;
+    long long barriers = 0;  // opened so far
     Fiber* current = nullptr;
     Context main;
 #if HOST_ASAN
@@ -178,6 +179,7 @@ struct Runner {
     }
 
     void open_barrier() {
+        ++barriers;
         vote_count = 0;
         for (int i = 0; i < threads; ++i) {
             if (!(fibers[i].site == fibers[0].site)) {

@@ -1,0 +1,211 @@
+"""What `raytpnn doctor --gpu-selftest` does: kernels beside the CPU on every device here, and timings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from raytpnn.engine.device import Device, find_devices, use
+from raytpnn.engine.kernel_files import KERNEL_FILES
+
+__all__ = ["selftest"]
+
+KERNELS = {
+    "sweep": ("sweep_block", "end_sweep"),
+    "forward": ("forward_tables", "forward"),
+    "langevin": ("langevin_sums",),
+}
+FAMILIES = ("gaussian", "bernoulli", "poisson")
+# Rows and chains of the timings, and sweeps of each.
+SIZES = ((1_000, 16), (1_000, 256), (10_000, 256), (100_000, 64))
+TIMED_SWEEPS = 20
+
+
+def selftest(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[tuple[str, str, bool]]:
+    """Check every device that this process may use.
+
+    Parameters
+    ----------
+    sizes : tuple of (rows, chains)
+        Of the timings.
+
+    Yields
+    ------
+    (str, str, bool)
+        What was looked at, the outcome, and whether it is as it should be. DeviceError if there is no device.
+    """
+    for device in find_devices():
+        limits = device.limits()
+        memory = f"{limits.memory_bytes / 2**30:.1f} GiB free"
+        told = f"{device.name}, {limits.architecture}, {limits.multiprocessors} multiprocessors, {memory}"
+        yield "device", told, True
+        with use(device):
+            for name, check in checks_of(device, sizes):
+                try:
+                    yield name, check(), True
+                except Exception as problem:
+                    yield name, f"FAILED: {type(problem).__name__}: {' '.join(str(problem).split())}", False
+
+
+def checks_of(device: Device, sizes: tuple[tuple[int, int], ...]) -> list[tuple[str, Callable[[], str]]]:
+    """What is looked at, by name; a check returns its outcome or raises."""
+    return [
+        *((f"compile {name}.cu", partial(compiled, device, name)) for name in KERNEL_FILES),
+        *((f"draws, {family}", partial(same_draws, family)) for family in FAMILIES),
+        ("draws, tempered", partial(same_draws, "gaussian", tempered=True)),
+        ("forward.cu", partial(same_forward, device)),
+        ("langevin.cu", partial(same_sums, device)),
+        *((f"speed, n={n:,}", partial(speed, device, n, chains)) for n, chains in sizes),
+    ]
+
+
+def compiled(device: Device, name: str) -> str:
+    """Compile a file and tell what its kernels take."""
+    begin = time.monotonic()
+    module = device.compile(name, ("WIDE_CODES=0", "TABLES_IN_SHARED=1"))
+    seconds = time.monotonic() - begin
+    facts = [
+        f"{kernel} {', '.join(f'{amount} {what}' for what, amount in module.facts(kernel).items())}"
+        for kernel in KERNELS[name]
+    ]
+    return f"{seconds:.1f} s; {'; '.join(facts)}"
+
+
+def example(family: str, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with missing values, and a response."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 5))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    X[rng.random(X.shape) < 0.05] = np.nan
+    if family == "gaussian":
+        return X, f + 0.3 * rng.normal(size=n)
+    mean = 1.0 / (1.0 + np.exp(-f)) if family == "bernoulli" else np.exp(0.5 * f)
+    return X, rng.binomial(1, mean) if family == "bernoulli" else rng.poisson(mean)
+
+
+def same_draws(family: str, tempered: bool = False) -> str:
+    """Sample by the device and by the CPU; all draws must be equal."""
+    import raytpnn
+
+    X, y = example(family)
+    options: dict[str, Any] = {
+        "prior": raytpnn.Prior(K_max=20, max_order=4),
+        "tempering": raytpnn.Tempering(replicas=3) if tempered else None,
+        "chains": 3,
+        "warmup": 60,
+        "draws": 60,
+        "seed": 3,
+        "executor": "threads",
+    }
+    left, right = (
+        raytpnn.sample(X, y, family, backend=backend, **options).draws for backend in ("cuda", "numba")
+    )
+    wrong = [
+        field.name
+        for field in fields(left)
+        if not np.array_equal(getattr(left, field.name), getattr(right, field.name))
+    ]
+    if wrong:
+        raise ArithmeticError(f"draws differ from those of the CPU in {', '.join(wrong)}")
+    return f"equal to those of the CPU, {left.n_draws} draws of 3 chains"
+
+
+def same_forward(device: Device) -> str:
+    """The forward pass beside that of the CPU."""
+    import raytpnn
+    from raytpnn.posterior.ensemble import Ensemble
+    from raytpnn.posterior.forward_cuda import latent_on_device
+    from raytpnn.posterior.prediction import Predictor
+
+    X, y = example("gaussian")
+    post = raytpnn.sample(X, y, chains=2, warmup=60, draws=40, seed=3, backend="numba", executor="threads")
+    ensemble = Ensemble.of(post.draws, post.bins)
+    codes, offset = post.bins.codes[ensemble.used], np.zeros(len(y))
+    expected = Predictor(ensemble).latent(codes, offset)
+    worst = float(np.abs(latent_on_device(device, ensemble, codes, offset) - expected).max())
+    allowed = 1e-5 * float(np.abs(expected).max())
+    if not worst <= allowed:
+        raise ArithmeticError(f"f differs by {worst:.2g} from that of the CPU, allowed are {allowed:.2g}")
+    return f"largest difference to the CPU {worst:.2g}"
+
+
+def small_problem(n: int) -> tuple[Any, Any]:
+    """A plan's problem and settings on made-up rows."""
+    from raytpnn.chains.plan import Length, make_plan
+    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.rows_io import TrainingRows
+    from raytpnn.engine.settings import Moves
+    from raytpnn.model.families import get_family
+    from raytpnn.model.prior import Prior
+
+    X, y = example("gaussian", n)
+    _, bins = Encoder.fit(X)
+    p = bins.n_features
+    rows = TrainingRows(bins, y, np.ones(n), np.zeros(n), np.full(p, 1.0 / p))
+    plan = make_plan(rows, get_family("gaussian"), Prior(), Moves(), 0, Length(1, 1, 1), "numba")
+    return plan, plan.problem
+
+
+def same_sums(device: Device) -> str:
+    """Langevin sums of one term beside NumPy's in float64."""
+    from raytpnn.engine.cuda_sums import langevin_sums
+
+    plan, problem = small_problem(5000)
+    D = int(plan.settings.max_order)
+    features, b, gamma = np.zeros((1, D), np.int32), np.full((1, D), 0.4), np.full((1, D), 0.1)
+    score, curvature = np.cos(np.arange(5000.0)), np.ones(5000)
+    terms = np.array([1]), features, b, gamma
+    sums = langevin_sums(device, problem, plan.settings, *terms, score, curvature)[0].sum(axis=0)
+    phi = factor_at_rows(problem, 0.4, 0.1)
+    expected = np.array([score @ phi, phi @ phi])
+    worst = float(np.abs(sums[:2] - expected).max() / np.abs(expected).max())
+    if not worst <= 1e-5:
+        raise ArithmeticError(f"sums {sums[:2]} differ from {expected} by {worst:.2g}")
+    return f"largest relative difference to NumPy {worst:.2g}"
+
+
+def factor_at_rows(problem: Any, b: float, gamma: float) -> np.ndarray:
+    """1 - s/c of the first feature at every row, 0 where it is missing."""
+    held = {array.ctypes.data: array for array in problem.others}
+    first, size = (int(held[int(problem.record[name])][0]) for name in ("first_bin", "n_bins"))
+    value, weight = (
+        held[int(problem.record[name])][first : first + size] for name in ("bin_value", "bin_weight")
+    )
+    s = 1.0 / (1.0 + np.exp((b - value) / gamma))
+    table = np.append(1.0 - s / np.sum(weight * s), 0.0)
+    return table[np.minimum(problem.codes[0], size)]
+
+
+def speed(device: Device, n: int, chains: int) -> str:
+    """Time sweeps of many chains here beside sweeps of one on a CPU core."""
+    from raytpnn.engine.chain import Chain
+    from raytpnn.engine.cuda import DeviceChains, Task
+    from raytpnn.engine.execution import block_runner
+
+    plan, problem = small_problem(n)
+    group = DeviceChains(device, problem, plan.settings, plan.watched, TIMED_SWEEPS, chains)
+    states = np.array([plan.first_state(i) for i in range(group.width)]).reshape(-1, 1)
+    tasks = [Task(problem, first, TIMED_SWEEPS, 10**6, 1) for first in (0, TIMED_SWEEPS)]
+    try:
+        moments = []
+        # The second block is timed: the first meets a cold device, and chains without terms.
+        for _ in group.run_blocks(states, tasks):
+            moments.append(time.monotonic())
+    finally:
+        group.close()
+    seconds = moments[1] - moments[0]
+    chain = Chain(problem, plan.settings, plan.first_state(0), block_runner("numba"), plan.watched)
+    chain.run(0, TIMED_SWEEPS, 10**6, 1)
+    begin = time.monotonic()
+    chain.run(TIMED_SWEEPS, TIMED_SWEEPS, 10**6, 1)
+    core = time.monotonic() - begin
+    rate, core_rate = group.width * TIMED_SWEEPS / seconds, TIMED_SWEEPS / core
+    return (
+        f"{group.width} chains: {rate:,.0f} sweeps a second; one CPU core: {core_rate:,.0f}; "
+        f"ratio {rate / core_rate:.1f}"
+    )

@@ -1,0 +1,164 @@
+"""Every barrier of the sampler's kernels is needed: without any one of them a comparison fails."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import multiprocessing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from chain_cases import make_case
+from cuda_host.build import COMPILER, HostError, HostLibrary, build
+from ensemble_cases import make_ensemble
+from kernel_cases import KernelChains, KernelEnsembles, Launch
+
+from raytpnn.chains.tempering import Tempering
+from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.engine.layout import STOP, TEMPERATURE
+from raytpnn.engine.settings import Moves
+from raytpnn.model.prior import Prior
+
+pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]
+
+BARRIER = "__syncthreads();"
+PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.3)
+SCHEDULES = [(64, "ascending"), (64, "descending"), (256, "random")]
+
+
+def with_switches(source: Path, folder: Path) -> list[str]:
+    """Copy the kernels so that the barrier whose number stands in `dropped_barrier` is passed by."""
+    folder.mkdir()
+    places = []
+    for path in sorted(source.glob("*.cu*")):
+        pieces = path.read_text().split(BARRIER)
+        text = pieces[0]
+        for piece in pieces[1:]:
+            # Those of other kernels stay.
+            if path.suffix == ".cuh" or path.name == "sweep.cu":
+                places.append(f"{path.name}:{text.count(chr(10)) + 1}")
+                text += f"if (dropped_barrier != {len(places) - 1}) "
+            text += BARRIER + piece
+        if path.name == "constants.cuh":
+            text += 'extern "C" { inline int dropped_barrier = -1; }\n'
+        (folder / path.name).write_text(text)
+    return places
+
+
+@dataclass
+class Switched:
+    """Kernels of which one barrier may be dropped, and what they give with all of them."""
+
+    places: list[str]
+    library: HostLibrary
+    expected: list[bytes]
+
+
+def content(records) -> bytes:
+    return b"".join(field.tobytes() for record in records for field in record)
+
+
+def chain_run(library, family, schedule, moves):
+    chain = make_case(family, n=30, p=3, missing=0.1, prior=PRIOR, moves=moves).chain
+    kernels = KernelChains(chain, Launch(*schedule, library=library), (0, 1))
+    records = kernels.run(0, 25, 8, 1)
+    return kernels.states.tobytes() + content(records)
+
+
+def ensemble_run(library, schedule):
+    case = make_case("gaussian", n=20, p=3, prior=PRIOR)
+    kernels = KernelEnsembles([make_ensemble(case, Tempering(4))], Launch(*schedule, library=library))
+    records, traces = kernels.run(0, 40, 10, 2)
+    # Swap after swap: what is noted a sweep late would be seen in no other way.
+    noted = []
+    for index in range(40, 80):
+        kernels.run(index, 1, 80, 1)
+        noted.append(kernels.ladders.tobytes() + kernels.kernels.works["control"].tobytes())
+    return kernels.states.tobytes() + content(records) + traces[0].tobytes() + b"".join(noted)
+
+
+def hopeless_run(library, schedule):
+    """No draw from the prior has a finite log-likelihood."""
+    case = make_case("poisson", n=20, p=3, prior=PRIOR)
+    case.problem.offset[:] = 800.0
+    ensemble = make_ensemble(case, Tempering(2))
+    ensemble.states["scalar"][:, TEMPERATURE] = 0.0
+    kernels = KernelEnsembles([ensemble], Launch(*schedule, library=library))
+    kernels.run(0, 1, 0, 1)
+    return kernels.states.tobytes() + kernels.kernels.arrays[0]["fit"].tobytes()
+
+
+def stopped_run(library, schedule):
+    kernels = KernelChains(make_case(n=20).chain, Launch(*schedule, library=library)).kernels
+    kernels.works["control"][:, STOP] = 1
+    kernels.sweep_block(None, 0, 5, 0, 1, 1)
+    return kernels.states.tobytes() + kernels.works["control"].tobytes()
+
+
+def wide_run(library, schedule):
+    """More coefficients than a warp has lanes, at a joint draw."""
+    prior = Prior(K_max=60, max_order=3, gamma_adding=0.3, C0=0.0001)
+    case = make_case("gaussian", n=40, p=3, prior=prior, moves=Moves(joint_beta_every=1, langevin=False))
+    draws = (case.prior_draw() for _ in range(100))
+    case.load(next(draw for draw in draws if len(draw.terms) > 45), 0)
+    kernels = KernelChains(case.chain, Launch(*schedule, library=library))
+    kernels.run(0, 2, 1, 1)
+    assert kernels.states["K"][0] > 35
+    return kernels.states.tobytes()
+
+
+def results(library):
+    """What the kernels give, run after run."""
+    for schedule in SCHEDULES:
+        for family in ("gaussian", "poisson"):
+            yield chain_run(library, family, schedule, Moves())
+        yield ensemble_run(library, schedule)
+        yield stopped_run(library, schedule)
+        yield hopeless_run(library, schedule)
+        yield wide_run(library, schedule)
+
+
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("switched") / "kernels"
+    places = with_switches(kernel_folder(), folder)
+    library = build(folder / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1"))
+    return Switched(places, library, list(results(library)))
+
+
+def in_child(switched, number, found):
+    # Crashes are among the answers: no reports of them.
+    faulthandler.disable()
+    ctypes.c_int.in_dll(switched.library.library, "dropped_barrier").value = number
+    try:
+        for i, result in enumerate(results(switched.library)):
+            if result != switched.expected[i]:
+                found.put(f"run {i} differs")
+                return
+    except (HostError, AssertionError) as problem:
+        found.put(f"fault: {problem}")
+        return
+    found.put("same")
+
+
+def verdict(switched, number):
+    """What a process of its own says: without a barrier a kernel may crash or never end."""
+    context = multiprocessing.get_context("fork")
+    found = context.Queue()
+    child = context.Process(target=in_child, args=(switched, number, found))
+    child.start()
+    child.join(120)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return "never ends"
+    return found.get(timeout=5) if child.exitcode == 0 else f"crash {child.exitcode}"
+
+
+def test_every_barrier_is_missed(switched):
+    assert len(switched.places) > 30
+    assert verdict(switched, -1) == "same"
+    verdicts = {place: verdict(switched, number) for number, place in enumerate(switched.places)}
+    needless = [place for place, said in verdicts.items() if said == "same"]
+    assert needless == []
