@@ -13,8 +13,8 @@ __all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 SIGMA_BETA2_SCALE = {"gaussian": 0.05, "bernoulli": 0.3, "poisson": 0.05}
 # Prior mean of a factor's scale, in ranks: with rows enough, and at most where features outnumber rows.
 SHARP, SMOOTH = 0.06, 2.0
-# Rows that a step needs on either side to be worth a sharp edge: the mean scale of wide data is this over n.
-STEP_ROWS = 100.0
+# Rows at which the mean scale of wide data has come down to 1; it falls with their square.
+UNIT_ROWS = 70.0
 # Shape of the scales' prior at SHARP, where very sharp steps are free, and at SMOOTH, where they are ruled out.
 SHARP_SHAPE, SMOOTH_SHAPE = 1.0, 5.0
 # Features a row from which on data count as fully wide.
@@ -101,8 +101,8 @@ class Prior:
     def resolved(self, n_rows: int, n_features: int, family: str) -> Prior:
         """Prior with the rule's numbers where it leaves them open.
 
-        The prior mean of a factor's scale is s = 0.06 for p <= n and clip(100 / n, 0.06, 2) for p >= 10 n, in
-        between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.06) to 5 (s = 2);
+        The prior mean of a factor's scale is s = 0.06 for p <= n and clip((70 / n)^2, 0.06, 2) for p >= 10 n,
+        in between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.06) to 5 (s = 2);
         b_gamma_scale = s / a_gamma; and sigma_beta2_scale, times 1 + 50 (s^2 - 0.06^2).
 
         A prior that leaves nothing open is returned as it is.
@@ -174,7 +174,7 @@ def typical_scale(n_rows: int, n_features: int) -> float:
     """Prior mean of a factor's scale by the rule of `Prior.resolved`."""
     n, p = max(n_rows, 1), max(n_features, 1)
     wideness = min(max(np.log(p / n) / np.log(WIDE_RATIO), 0.0), 1.0)
-    wide = min(max(STEP_ROWS / n, SHARP), SMOOTH)
+    wide = min(max((UNIT_ROWS / n) ** 2, SHARP), SMOOTH)
     return float(SHARP + (wide - SHARP) * wideness)
 
 
