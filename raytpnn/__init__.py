@@ -18,6 +18,9 @@ _HOMES = {
     "Resources": "raytpnn.chains.resources",
     "RunError": "raytpnn.storage.errors",
     "Tempering": "raytpnn.chains.tempering",
+    "read_expression": "raytpnn.data.expression",
+    "read_annotation": "raytpnn.data.annotation",
+    "prepare": "raytpnn.data.preparation",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -33,6 +36,9 @@ __all__ = [
     "Tempering",
     "__version__",
     "load",
+    "prepare",
+    "read_annotation",
+    "read_expression",
     "resume",
     "sample",
 ]
@@ -40,6 +46,9 @@ __all__ = [
 if TYPE_CHECKING:
     from raytpnn.chains.resources import Resources
     from raytpnn.chains.tempering import Tempering
+    from raytpnn.data.annotation import read_annotation
+    from raytpnn.data.expression import read_expression
+    from raytpnn.data.preparation import prepare
     from raytpnn.engine.settings import Moves
     from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
     from raytpnn.model.prior import Prior

@@ -175,7 +175,7 @@ def sample(
             store: MemoryStore | Run = MemoryStore()
             if folder is not None:
                 store = Run.begin(folder, plan, rows, encoder, response.classes, config)
-            finish = conduct(plan, store, journal, bins.names, ways)
+            finish = conduct(plan, store, journal, encoder.labels, ways)
             config |= _outcome(plan, journal, finish, ways)
             if isinstance(store, Run):
                 store.end(config, finish.rounds)

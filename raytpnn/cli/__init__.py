@@ -14,7 +14,9 @@ from raytpnn.cli.demo import demo
 from raytpnn.cli.diagnose import diagnose
 from raytpnn.cli.doctor import doctor
 from raytpnn.cli.fit import fit
+from raytpnn.cli.genes import genes
 from raytpnn.cli.group import Commands
+from raytpnn.cli.inspect import inspect
 from raytpnn.cli.predict import predict
 from raytpnn.cli.report import report
 from raytpnn.cli.resume import resume
@@ -49,5 +51,5 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (fit, resume, diagnose, predict, report, doctor, demo):
+for command in (inspect, fit, resume, diagnose, predict, report, genes, doctor, demo):
     app.command()(command)

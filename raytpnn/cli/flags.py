@@ -9,6 +9,7 @@ import typer
 
 COLUMNS, LENGTH, STOPPING = "Columns of the data", "How long", "When to stop"
 RUNNING, DETAILS = "Where to run", "Details"
+EXPRESSION = "Expression data (GEO series matrix, .h5ad, 10x .h5, or a matrix with --samples)"
 
 
 def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
@@ -17,7 +18,12 @@ def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
     return typer.Option(help=told, rich_help_panel=panel, **more)
 
 
-Data = Annotated[str | None, typer.Argument(help="CSV, TSV, Parquet or Feather file.", show_default=False)]
+Data = Annotated[
+    str | None,
+    typer.Argument(
+        help="CSV, TSV, Parquet or Feather file; GEO series matrix, .h5ad or 10x .h5.", show_default=False
+    ),
+]
 Out = Annotated[
     str | None, typer.Option(help="Folder for the run, also s3:// or gs://; needed, must be new.")
 ]
@@ -26,14 +32,61 @@ Config = Annotated[
     typer.Option(help="TOML file with options (keys as the flags, _ for -), [prior], [moves], [tempering]."),
 ]
 
-Target = Annotated[str | None, flag("Column to predict; needed.", COLUMNS)]
+Target = Annotated[
+    str | None,
+    flag("Column to predict; of expression data, a characteristic of the samples, or key:value.", COLUMNS),
+]
 FamilyName = Annotated[
     str | None, flag("gaussian, bernoulli or poisson; guessed from the target if not given.", COLUMNS)
 ]
-Positive = Annotated[str | None, flag("Of two classes, the one whose probability is modelled.", COLUMNS)]
+Positive = Annotated[
+    str | None,
+    flag(
+        "The class whose probability is modelled; of expression data, a level against all others, or "
+        "~PATTERN to look for in a text.",
+        COLUMNS,
+    ),
+]
 Weights = Annotated[str | None, flag("Column with weights of the rows.", COLUMNS)]
 Offset = Annotated[str | None, flag("Column added to f: for counts, the log of the exposure.", COLUMNS)]
 Drop = Annotated[list[str] | None, flag("Column to leave out; may be given again.", COLUMNS)]
+
+Samples = Annotated[
+    str | None, flag("Sample sheet: a table with a row a sample, aligned by sample id.", EXPRESSION)
+]
+Layer = Annotated[str | None, flag("Layer of an .h5ad file, or raw.", EXPRESSION, "X")]
+Orientation = Annotated[
+    str | None, flag("What the rows of a matrix are: features, samples or auto.", EXPRESSION, "auto")
+]
+AnnotationFile = Annotated[
+    str | None, flag("Table with gene symbols and accessions of the probes.", EXPRESSION)
+]
+GeneNames = Annotated[
+    str | None,
+    typer.Option("--annotation", help="Table with gene symbols and accessions, if the fit had none."),
+]
+Log2 = Annotated[str | None, flag("Take logarithms: auto, yes or no.", EXPRESSION, "auto")]
+MinSd = Annotated[
+    float | None,
+    flag("Leave out features whose standard deviation is below this.", EXPRESSION, "0", min=0.0),
+]
+Collapse = Annotated[
+    str | None,
+    flag(
+        "identical: of features that rank samples alike keep one; gene: of the probes of a gene keep that "
+        "with the largest mean.",
+        EXPRESSION,
+    ),
+]
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariates",
+        "--adjust",
+        help="Characteristics to adjust for, with commas between them: an offset, no features.",
+        rich_help_panel=EXPRESSION,
+    ),
+]
 
 Chains = Annotated[int | None, flag("Independent chains.", LENGTH, "4", min=1)]
 Warmup = Annotated[int | None, flag("Sweeps before the first draw.", LENGTH, "1000", min=0)]

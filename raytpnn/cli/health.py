@@ -122,6 +122,7 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
     """Look at checkpoints. What is compared is what the coordinator compares while chains run."""
     from raytpnn.posterior.norms import evenly_spaced
     from raytpnn.posterior.posterior import PROBE_ROWS
+    from raytpnn.posterior.storage import read_encoder
 
     opened = Run(place, manifest)
     journal, problems = journal_of(opened)
@@ -154,7 +155,7 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
     active = [chain for chain, parts in enumerate(watched) if parts]
     rounds = min((len(watched[chain]) for chain in active), default=0)
     rows = evenly_spaced(manifest["n_rows"], PROBE_ROWS)
-    monitor = Monitor(len(active), manifest["feature_names"], rows)
+    monitor = Monitor(len(active), read_encoder(place, manifest["files"]).labels, rows)
     per_chain = [watched[chain][:rounds] for chain in active]
     planned = len(opened.length.blocks()) * opened.length.chains
     blocks = sum(len(reports) for reports in journal.reports)
@@ -184,7 +185,7 @@ def of_posterior(run: str) -> Looked:
     )
     flat = scalar_quantities(post.draws, post.family)
     flat |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
-    flat |= feature_importance(post.ensemble, post.norms, post.bins.names, LEADING_FEATURES)
+    flat |= feature_importance(post.ensemble, post.norms, post.names, LEADING_FEATURES)
     quantities = {name: by_chain(post.draws, values) for name, values in flat.items()}
     numbers, lengths = np.unique(post.draws.chain, return_counts=True)
     acceptance = tuple(post.config.get("acceptance", []))

@@ -25,6 +25,14 @@ class FitOptions:
     weights: str | None = None
     offset: str | None = None
     drop: list[str] = field(default_factory=list)
+    samples: str | None = None
+    layer: str | None = None
+    orientation: str = "auto"
+    annotation: str | None = None
+    log2: str = "auto"
+    min_sd: float = 0.0
+    collapse: str | None = None
+    covariates: list[str] = field(default_factory=list)
     chains: int = 4
     warmup: int = 1000
     draws: int = 1000

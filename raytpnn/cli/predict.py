@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from raytpnn.cli import flags
 from raytpnn.cli.group import say
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ PARQUET = (".parquet", ".pq")
 
 def predict(
     run: Annotated[str, typer.Argument(help="Folder of a run.")],
-    data: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet or Feather file, or folder of Parquet files.")
-    ],
+    data: Annotated[Path, typer.Argument(help="File of rows as for `fit`, or folder of Parquet files.")],
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .pq, .csv or .tsv.")],
     level: Annotated[float, typer.Option(help="Level of the predictive intervals.")] = 0.9,
     keep: Annotated[
@@ -35,6 +34,9 @@ def predict(
     no_offset: Annotated[
         bool, typer.Option("--no-offset", help="Add nothing to f, though the fit had an offset.")
     ] = False,
+    samples: flags.Samples = None,
+    layer: flags.Layer = None,
+    orientation: flags.Orientation = None,
 ) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
@@ -51,12 +53,21 @@ def predict(
     if out.exists() and data.exists() and out.samefile(data):
         raise ValueError(f"--out {out} is the file to read; choose another")
     say(f"reading {run}")
+    from raytpnn.cli.expression import is_expression
     from raytpnn.posterior.storage import load
 
     post = load(run)
     shift = None if no_offset else offset or offset_of(run)
     kept = list(keep or [])
     say(f"predicting the rows of {data}")
+    if is_expression(str(data), samples) or (post.encoder.preparation is not None and data.is_file()):
+        from raytpnn.cli.predict_expression import predictions
+
+        whence = (samples, layer, orientation or "auto")
+        table, by = predictions(post, str(data), whence, level, kept, None if no_offset else run, offset)
+        rows = write_tables(iter([finished(post, table, ["sample", *kept])]), out)
+        tell(post, out, rows, level, by)
+        return
     if data.is_dir() or data.suffix.lower() in PARQUET:
         rows = write_tables(from_parquet(post, data, out, level, kept, shift), out)
     else:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from raytpnn.cli import flags
+
 __all__ = ["report"]
 
 
@@ -15,6 +17,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the page; RUN/report.html if not given.")
     ] = None,
+    annotation: flags.GeneNames = None,
 ) -> None:
     """Write one HTML page about a run: what was fitted, did it converge, what matters."""
     if out is None and "://" in run:
@@ -25,5 +28,6 @@ def report(
     from raytpnn.report.page import write_report
 
     target = out or Path(run) / "report.html"
-    write_report(load(run), target)
+    post = load(run)
+    write_report(post if annotation is None else post.annotate(annotation), target)
     print(target)

@@ -32,6 +32,8 @@ class Source:
     family, reason : str
         And why it was chosen; empty if the user chose it.
     weight, offset : (n,) or None
+    adjustment : dict or None
+        What the offset of expression data comes from, in terms of JSON.
     """
 
     X: Table
@@ -40,6 +42,7 @@ class Source:
     reason: str
     weight: np.ndarray | None
     offset: np.ndarray | None
+    adjustment: dict[str, Any] | None = None
 
 
 def read_source(options: FitOptions) -> Source:
@@ -50,12 +53,17 @@ def read_source(options: FitOptions) -> Source:
     ValueError, OSError
         If the file cannot be read, lacks a column, or the target does not suit the family.
     """
+    from raytpnn.cli.expression import is_expression, read_expression_source
+    from raytpnn.data.annotation import read_annotation
     from raytpnn.data.response import as_offset, as_weights
     from raytpnn.data.tables import as_table
     from raytpnn.model.families import get_family
 
     assert options.data is not None
     assert options.target is not None
+    if is_expression(options.data, options.samples):
+        return read_expression_source(options)
+    refuse_expression_flags(options)
     table = as_table(Path(options.data))
     roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
     taken: dict[str, str] = {}
@@ -79,6 +87,8 @@ def read_source(options: FitOptions) -> Source:
     family, reason = options.family, ""
     if family is None:
         family, reason = guess_family(cells, options.target)
+    if options.annotation is not None:
+        X.annotation = read_annotation(options.annotation)
     y = response(cells, options.target, get_family(family), options.positive)
     weight, offset = options.weights, options.offset
     return Source(
@@ -89,6 +99,17 @@ def read_source(options: FitOptions) -> Source:
         weight=None if weight is None else as_weights(column_of(table, weight), table.n_rows),
         offset=None if offset is None else as_offset(column_of(table, offset), table.n_rows),
     )
+
+
+def refuse_expression_flags(options: FitOptions) -> None:
+    """Raise if something is asked for that only expression data have."""
+    for name in ("layer", "orientation", "log2", "min_sd", "collapse", "covariates"):
+        if getattr(options, name) != getattr(FitOptions(), name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{flag} is for expression data (a GEO series matrix, .h5ad, or a matrix with --samples); "
+                f"{options.data} is an ordinary table"
+            )
 
 
 def check_column(table: Table, name: str, flag: str, data: str) -> None:

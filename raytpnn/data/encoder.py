@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,11 +16,15 @@ from raytpnn.data.bins import Bins
 from raytpnn.data.cells import as_numbers, as_text, is_missing
 from raytpnn.data.tables import Table, as_table, quoted
 
+if TYPE_CHECKING:
+    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.preparation import Preparation
+
 __all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype", "refuse_infinite"]
 
 NUMERIC, LEVEL, MISSING = 0, 1, 2
 # Cells worked on at once: small enough to stay in cache and to be no burden on memory.
-BLOCK_CELLS = 1 << 16
+BLOCK_CELLS = 1 << 15
 
 
 def code_dtype(max_bins: int) -> np.dtype:
@@ -88,6 +92,10 @@ class Encoder:
     narrow, wide : (.,) float32, (.,) float64
         Points: the values of an exact feature; otherwise the median of the first bin, the cuts, the median of
         the last bin. None for levels and indicators.
+    preparation : Preparation or None
+        What is done to the values of new rows first.
+    annotation : Annotation or None
+        Gene symbols and accessions of the input columns.
     """
 
     input_names: tuple[str, ...]
@@ -104,6 +112,8 @@ class Encoder:
     narrow: np.ndarray
     wide_first: np.ndarray
     wide: np.ndarray
+    preparation: Preparation | None = None
+    annotation: Annotation | None = None
 
     @staticmethod
     def fit(X: Any, max_bins: int = 255, missing_indicators: bool = False) -> tuple[Encoder, Bins]:
@@ -148,15 +158,33 @@ class Encoder:
         return int(np.iinfo(code_dtype(self.max_bins)).max)
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the encoded features for people: with the gene symbol where it is known."""
+        if self.annotation is None:
+            return self.names
+        return tuple(
+            self.annotation.label(name) if kind == NUMERIC else name
+            for name, kind in zip(self.names, self.kind, strict=True)
+        )
+
+    @cached_property
+    def column_labels(self) -> tuple[str, ...]:
+        """Names of the input columns for people."""
+        if self.annotation is None:
+            return self.input_names
+        return tuple(self.annotation.label(name) for name in self.input_names)
+
+    @cached_property
     def _position(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+        by_label = {name: i for i, name in enumerate(self.labels)} if self.annotation is not None else {}
+        return by_label | {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def _most_points(self) -> int:
         return max(int(np.diff(first).max(initial=0)) for first in (self.narrow_first, self.wide_first))
 
     def index(self, feature: int | str) -> int:
-        """Position of an encoded feature given by position or name.
+        """Position of an encoded feature given by position, name or label.
 
         Raises
         ------
@@ -234,7 +262,8 @@ class Encoder:
         if wanted.ndim != 1 or (len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.n_features):
             raise ValueError(f"features must be positions from 0 to {self.n_features - 1}, not {features!r}")
         inputs = np.unique(self.column[wanted])
-        table = self._find(as_table(X), inputs)
+        given = as_table(X)
+        table = self._find(given if self.preparation is None else self.preparation.apply(given), inputs)
         codes = np.empty((len(wanted), table.n_rows), code_dtype(self.max_bins))
         place = np.searchsorted(inputs, self.column[wanted])
         together = table.plain[place] & (self.kind[wanted] != LEVEL)

@@ -1,10 +1,12 @@
 """The encoder on disk, for this package and for any other reader of JSON and Parquet.
 
 `encoder.json` holds what belongs to the whole: `format` and `version`; `max_bins`; `named`; `input_names`;
-`levels`, an object from column name to its levels in order; `dropped`.
+`levels`, an object from column name to its levels in order; `dropped`; `preparation`, what is done to values
+first, or null: `scale` is "as it is", "log2", "log2p1" for log2(x + 1) or "glog2" for asinh(x / 2) / log(2).
 
 `encoder.parquet` has a row for every encoded feature, in order: `name`; `column`, the input column; `kind`,
-"numeric", "level" or "missing"; `level`, the category of a level; `exact`; and the numbers `points32`
+"numeric", "level" or "missing"; `level`, the category of a level; `exact`; where genes are known, `symbol`
+and `accession`; and the numbers `points32`
 (float32) or, if that is empty, `points64` (float64). Points of an exact feature are its values in ascending
 order, and a cut lies at 0.5 a + 0.5 b between neighbours a < b (at b where that rounds to a). Points of other
 numeric features are the median of the first bin, the cuts, and the median of the last bin. The code of a
@@ -16,12 +18,15 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoder import LEVEL, MISSING, NUMERIC, Encoder
+from raytpnn.data.preparation import Preparation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +49,7 @@ def describe(encoder: Encoder) -> dict[str, Any]:
         "input_names": list(encoder.input_names),
         "levels": {encoder.input_names[i]: list(levels) for i, levels in encoder.levels.items()},
         "dropped": list(encoder.dropped),
+        "preparation": None if encoder.preparation is None else asdict(encoder.preparation),
     }
 
 
@@ -56,17 +62,21 @@ def feature_table(encoder: Encoder) -> pa.Table:
             return None
         return encoder.levels[int(encoder.column[feature])][encoder.level[feature]]
 
-    return pa.table(
-        {
-            "name": pa.array(encoder.names, pa.string()),
-            "column": pa.array([encoder.input_names[i] for i in encoder.column], pa.string()),
-            "kind": pa.array([KINDS[int(kind)] for kind in encoder.kind], pa.string()),
-            "level": pa.array([level_of(feature) for feature in range(encoder.n_features)], pa.string()),
-            "exact": pa.array(encoder.exact, pa.bool_()),
-            "points32": pa.LargeListArray.from_arrays(encoder.narrow_first, encoder.narrow),
-            "points64": pa.LargeListArray.from_arrays(encoder.wide_first, encoder.wide),
-        }
-    )
+    columns = {
+        "name": pa.array(encoder.names, pa.string()),
+        "column": pa.array([encoder.input_names[i] for i in encoder.column], pa.string()),
+        "kind": pa.array([KINDS[int(kind)] for kind in encoder.kind], pa.string()),
+        "level": pa.array([level_of(feature) for feature in range(encoder.n_features)], pa.string()),
+        "exact": pa.array(encoder.exact, pa.bool_()),
+        "points32": pa.LargeListArray.from_arrays(encoder.narrow_first, encoder.narrow),
+        "points64": pa.LargeListArray.from_arrays(encoder.wide_first, encoder.wide),
+    }
+    if encoder.annotation is not None:
+        sources = [encoder.input_names[i] for i in encoder.column]
+        for name in ("symbol", "accession"):
+            known = getattr(encoder.annotation, name)
+            columns[name] = pa.array([known.get(source) for source in sources], pa.string())
+    return pa.table(columns)
 
 
 def encoder_to_arrow(encoder: Encoder) -> pa.Table:
@@ -146,6 +156,21 @@ def assemble(description: dict[str, Any], table: pa.Table) -> Encoder:
         narrow=narrow,
         wide_first=wide_first,
         wide=wide,
+        preparation=Preparation(**told) if (told := description.get("preparation")) else None,
+        annotation=annotation_of(table),
+    )
+
+
+def annotation_of(table: pa.Table) -> Annotation | None:
+    """Gene symbols and accessions that the table of features holds."""
+    if "symbol" not in table.column_names:
+        return None
+    sources = table["column"].to_pylist()
+    return Annotation(
+        *(
+            {source: text for source, text in zip(sources, table[name].to_pylist(), strict=True) if text}
+            for name in ("symbol", "accession")
+        )
     )
 
 

@@ -14,11 +14,14 @@ import pyarrow as pa
 from raytpnn.data.arrow import ArrowTable, data_columns
 from raytpnn.data.tables import FrameTable, Table, unique_names
 
-__all__ = ["FileTable", "open_file"]
+__all__ = ["FileTable", "ending_of", "is_expression_file", "open_file"]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-READABLE = ".csv, .tsv (also with .gz, .bz2, .xz or .zst), .parquet, .pq, .feather or .arrow"
+READABLE = (
+    ".csv, .tsv (also with .gz, .bz2, .xz or .zst), .parquet, .pq, .feather, .arrow, .h5ad, or a GEO series "
+    "matrix"
+)
 
 
 class FileTable(Table):
@@ -66,6 +69,22 @@ class FileTable(Table):
         return self.read([int(i) for i in columns])
 
 
+def ending_of(path: Path) -> str:
+    """Ending of a file's name in lower case, without that of a compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in COMPRESSED and suffixes[-2] in (*SEPARATORS, ".txt"):
+        suffixes = suffixes[:-1]
+    return suffixes[-1] if suffixes else ""
+
+
+def is_expression_file(path: Path) -> bool:
+    """Whether a file can only be expression data: AnnData, 10x, or by its content a GEO series matrix."""
+    from raytpnn.data.series_matrix import is_series_matrix
+
+    ending = ending_of(path)
+    return ending in (".h5ad", ".h5") or (ending in ("", ".txt", ".tsv", ".gz") and is_series_matrix(path))
+
+
 def open_file(path: Path) -> Table:
     """Open a table by the ending of its name.
 
@@ -78,10 +97,11 @@ def open_file(path: Path) -> Table:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no file {str(path)!r}" + (": it is a folder" if path.is_dir() else ""))
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes = suffixes[:-1] if len(suffixes) > 1 and suffixes[-2] in SEPARATORS else suffixes
-    ending = suffixes[-1] if suffixes else ""
+    ending = ending_of(path)
+    if is_expression_file(path):
+        from raytpnn.data.expression import read_expression
+
+        return read_expression(path).as_table()
     try:
         if ending in SEPARATORS:
             return open_text(path, SEPARATORS[ending])

@@ -11,7 +11,7 @@ from raytpnn.data.binning import bin_sorted, encode_rows
 from raytpnn.data.bins import Bins
 from raytpnn.data.cells import numbers_or_text
 from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype, refuse_infinite
-from raytpnn.data.growable import Growable, MarginalPool
+from raytpnn.data.growable import Growable, MarginalPool, Spill
 from raytpnn.data.tables import Table, quoted
 
 __all__ = ["MOST_BINS", "MOST_LEVELS", "fit_encoder"]
@@ -55,8 +55,8 @@ class Fitting:
         self.column, self.level = Growable(np.int32, (), p), Growable(np.int32, (), p)
         self.marginal = Growable(np.int32, (), p)
         self.kind, self.exact = Growable(np.uint8, (), p), Growable(np.bool_, (), p)
-        self.narrow, self.wide = Growable(np.float32), Growable(np.float64)
-        self.narrow_length, self.wide_length = Growable(np.int64, (), p), Growable(np.int64, (), p)
+        self.narrow, self.wide = Spill(np.float32), Spill(np.float64)
+        self.narrow_length, self.wide_length = Growable(np.int32, (), p), Growable(np.int32, (), p)
         self.scratch = BinScratch(min(table.n_rows, max_bins))
 
     def run(self) -> None:
@@ -232,7 +232,7 @@ class Fitting:
                 f"dropped {len(self.dropped)} constant or empty column(s): {quoted(self.dropped)}",
                 stacklevel=4,
             )
-        names = tuple(self.names)
+        names, told = tuple(self.names), self.table.annotation
         encoder = Encoder(
             input_names=self.table.names,
             named=self.table.named,
@@ -248,6 +248,8 @@ class Fitting:
             narrow=self.narrow.finish(),
             wide_first=offsets(self.wide_length),
             wide=self.wide.finish(),
+            preparation=self.table.preparation,
+            annotation=None if told is None else told.about(self.table.names),
         )
         first, pool = np.array(self.pool.first, dtype=np.int64), self.pool
         codes, marginal = self.codes.finish(), self.marginal.finish()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from hashlib import blake2b
+from typing import BinaryIO
 
 import numpy as np
 
-__all__ = ["Growable", "MarginalPool"]
+__all__ = ["Growable", "MarginalPool", "Spill"]
+
+# Numbers up to this size stay in memory.
+SPILL_BYTES = 1 << 20
 
 
 class Growable:
@@ -53,6 +58,50 @@ class Growable:
         """Give the array away, cut to its size."""
         self._array.resize((self.size, *self._row), refcheck=False)
         return self._array
+
+
+class Spill:
+    """Numbers that grow, on disk once they are many: in a temporary file without a name, mapped at the end.
+
+    Cut points of narrow tables (few rows, many columns) outweigh the codes, and prediction needs those of a
+    few features only.
+
+    Parameters
+    ----------
+    dtype : dtype
+    """
+
+    def __init__(self, dtype: type | np.dtype) -> None:
+        self.dtype = np.dtype(dtype)
+        self._memory = Growable(dtype)
+        self._file: BinaryIO | None = None
+
+    def append(self, elements: np.ndarray) -> None:
+        """Add numbers at the end."""
+        if self._file is None:
+            self._memory.append(elements)
+            if self._memory.array.nbytes > SPILL_BYTES:
+                self._move_to_disk()
+        else:
+            elements.astype(self.dtype, copy=False).tofile(self._file)
+
+    def _move_to_disk(self) -> None:
+        try:
+            self._file = tempfile.TemporaryFile(prefix="raytpnn-")  # noqa: SIM115
+        except OSError:
+            return  # Nowhere to write: memory it is.
+        self._memory.array.tofile(self._file)
+        self._memory = Growable(self.dtype)
+
+    def finish(self) -> np.ndarray:
+        """Give the numbers away, read-only if they are on disk."""
+        if self._file is None:
+            return self._memory.finish()
+        self._file.flush()
+        mapped = np.memmap(self._file, self.dtype, mode="r")
+        # The mapping outlives the file's handle.
+        self._file.close()
+        return mapped
 
 
 class MarginalPool:

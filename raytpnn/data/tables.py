@@ -7,11 +7,15 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raytpnn.data.cells import NUMBER_KINDS, level_text, number_dtype, refuse_dates
+
+if TYPE_CHECKING:
+    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.preparation import Preparation
 
 __all__ = ["ArrayTable", "FrameTable", "Selection", "SparseTable", "Table", "as_table", "series_values"]
 
@@ -25,10 +29,16 @@ class Table(ABC):
         Column names; "x0", "x1", ... for an array.
     named : bool
         Whether the user gave the names. Columns without names are matched by position.
+    preparation : Preparation or None
+        What was done to the values of expression data; an encoder does the same to new rows.
+    annotation : Annotation or None
+        Gene symbols of the columns.
     """
 
     names: tuple[str, ...]
     named: bool = True
+    preparation: Preparation | None = None
+    annotation: Annotation | None = None
 
     @property
     @abstractmethod
@@ -110,6 +120,7 @@ class Selection(Table):
         self.columns = np.asarray(columns, dtype=np.intp)
         self.names = tuple(parent.names[i] for i in self.columns)
         self.named = parent.named
+        self.preparation, self.annotation = parent.preparation, parent.annotation
 
     @property
     def n_rows(self) -> int:
@@ -268,9 +279,10 @@ def as_table(X: Any, columns: Sequence[str] | None = None) -> Table:
 
     Parameters
     ----------
-    X : DataFrame, 2-D array or list of rows, sparse matrix, Arrow table, path or Table
+    X : DataFrame, 2-D array or list of rows, sparse matrix, Arrow table, Expression, path or Table
         A path ends in .csv, .tsv (both also compressed: .gz, .bz2, .xz, .zst), .parquet, .pq, .feather or
-        .arrow. Anything with `__arrow_c_stream__` (a Polars frame) counts as an Arrow table.
+        .arrow, or is one of expression data (see `raytpnn.data.expression.read_expression`). Anything with
+        `__arrow_c_stream__` (a Polars frame) counts as an Arrow table.
     columns : sequence of str, optional
         Keep only these, in this order; of a file only they are read.
 
@@ -297,6 +309,8 @@ def _open(X: Any) -> Table:
     """`as_table` of all columns."""
     if isinstance(X, Table):
         return X
+    if hasattr(X, "as_table"):
+        return X.as_table()
     if isinstance(X, (str, Path)):
         from raytpnn.data.files import open_file
 

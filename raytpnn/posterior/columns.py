@@ -85,4 +85,4 @@ def column_table(ensemble: Ensemble, encoder: Encoder, codes: np.ndarray, level:
         Posterior probability of the interval of the importance.
     """
     sets, norms = column_norms(ensemble, encoder.column, codes)
-    return component_table(sets, norms, encoder.input_names, level)
+    return component_table(sets, norms, encoder.column_labels, level)

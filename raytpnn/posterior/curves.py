@@ -68,7 +68,7 @@ def component_curve(
     ordered = sorted(given)
     points = default_grid(encoder, ordered) if grid is None else read_grid(encoder, given, grid)
     f = evaluate(predictor, encoder, bins, ordered, points)
-    table = pd.DataFrame({encoder.names[j]: points[j] for j in ordered})
+    table = pd.DataFrame({encoder.labels[j]: points[j] for j in ordered})
     return pd.concat([table, pd.DataFrame(credible_bands(f, level))], axis=1)
 
 
@@ -121,6 +121,7 @@ def read_grid(encoder: Encoder, features: list[int], grid: Any) -> dict[int, np.
     """Points by feature, from what the user gave."""
     names = [encoder.names[j] for j in features]
     if isinstance(grid, Mapping | pd.DataFrame):
+        names = [encoder.labels[j] if encoder.labels[j] in grid else encoder.names[j] for j in features]
         absent = [name for name in names if name not in grid]
         if absent:
             raise ValueError(f"the grid has no column {absent[0]!r}; it needs {', '.join(map(repr, names))}")

@@ -71,6 +71,11 @@ class Fitted:
             f"{self.bins.n_rows:,} rows, {self.bins.n_features:,} features)"
         )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded features for people: with the gene symbol where one is known."""
+        return self.bins.names if self.encoder is None else self.encoder.labels
+
     @cached_property
     def ensemble(self) -> Ensemble:
         """The terms of all draws, laid out for compiled code."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from raytpnn.posterior.norms import evenly_spaced
 if TYPE_CHECKING:
     import pandas as pd
 
+    from raytpnn.data.encoder import Encoder
+    from raytpnn.posterior.draws import Draws
     from raytpnn.posterior.loo import Loo
     from raytpnn.posterior.tempering import TemperingSummary
 
@@ -173,7 +176,7 @@ class Posterior(Fitted):
         from raytpnn.posterior.components import component_table
 
         if by == "feature":
-            return component_table(self.ensemble.components, self.norms, self.bins.names, level)
+            return component_table(self.ensemble.components, self.norms, self.names, level)
         if by != "column":
             raise ValueError(f"components are by 'feature' or by 'column', not by {by!r}")
         return column_table(self.ensemble, self.encoder, self.training_codes(), level)
@@ -198,7 +201,7 @@ class Posterior(Fitted):
         from raytpnn.posterior.components import contributions
 
         codes, _ = self.encode_rows(X, None)
-        return contributions(self.predictor, self.norms, codes, self.bins.names, top)
+        return contributions(self.predictor, self.norms, codes, self.names, top)
 
     def shapley(self, X: Any, used_only: bool = False, level: float | None = None) -> pd.DataFrame:
         """Exact Shapley values of f, a column an encoded feature: the posterior means.
@@ -212,8 +215,8 @@ class Posterior(Fitted):
 
         codes, _ = self.encode_rows(X, None)
         if level is None:
-            return shapley(self.predictor, codes, self.bins.names, used_only)
-        return shapley_intervals(self.predictor, codes, self.bins.names, level, used_only)
+            return shapley(self.predictor, codes, self.names, used_only)
+        return shapley_intervals(self.predictor, codes, self.names, level, used_only)
 
     def interactions(self, level: float = 0.95) -> pd.DataFrame:
         """Pairs of features by the strength of the components that hold both.
@@ -222,7 +225,23 @@ class Posterior(Fitted):
         """
         from raytpnn.posterior.interactions import interaction_table
 
-        return interaction_table(self.ensemble, self.norms, self.bins.names, level)
+        return interaction_table(self.ensemble, self.norms, self.names, level)
+
+    def genes(self, level: float = 0.95) -> pd.DataFrame:
+        """Genes and combinations of genes by importance, probes of one gene together.
+
+        See `raytpnn.posterior.genes.gene_table`.
+        """
+        from raytpnn.posterior.genes import gene_table
+
+        return gene_table(self, level)
+
+    def annotate(self, annotation: Any) -> Posterior:
+        """Give the features the gene symbols of an annotation (see `raytpnn.read_annotation`) or its file."""
+        from raytpnn.data.annotation import Annotation, read_annotation
+
+        told = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
+        return self._with(encoder=replace(self.encoder, annotation=told.about(self.encoder.input_names)))
 
     # The draws themselves
 
@@ -240,9 +259,7 @@ class Posterior(Fitted):
         f = self.predictor.latent(codes, np.zeros(len(rows)))
         quantities = diagnostics.scalar_quantities(self.draws, self.family)
         quantities |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
-        quantities |= diagnostics.feature_importance(
-            self.ensemble, self.norms, self.bins.names, LEADING_FEATURES
-        )
+        quantities |= diagnostics.feature_importance(self.ensemble, self.norms, self.names, LEADING_FEATURES)
         return diagnostics.convergence_table(self.draws, quantities)
 
     def tempering(self) -> TemperingSummary:
@@ -261,15 +278,19 @@ class Posterior(Fitted):
         """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
         from raytpnn.posterior.frames import term_table
 
-        return term_table(self.draws, self.bins.names)
+        return term_table(self.draws, self.names)
 
     def thin(self, most: int) -> Posterior:
         """Posterior of at most `most` draws (one a chain at least), evenly spaced in every chain."""
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
             raise ValueError(f"most must be a number of draws, 1 or more, not {most!r}")
+        return self._with(draws=self.draws.evenly_spaced(int(most)))
+
+    def _with(self, draws: Draws | None = None, encoder: Encoder | None = None) -> Posterior:
+        """Copy with other draws or another encoder."""
         return Posterior(
-            self.draws.evenly_spaced(int(most)),
-            self.encoder,
+            draws or self.draws,
+            encoder or self.encoder,
             self.bins,
             self.family,
             self.y,

@@ -71,7 +71,7 @@ def plot_effect(
         name = post.encoder.input_names[column]
     else:
         index = post.encoder.index(feature)
-        name = post.bins.names[index]
+        name = post.names[index]
         if is_category(post, index):
             bands = post.component(index, level=level)[list(BANDS)].to_numpy().T
             draw_bars(ax, level_labels(post, index), bands, level)

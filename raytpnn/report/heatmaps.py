@@ -58,7 +58,7 @@ def plot_interaction(
     sure = ((curve["simultaneous_low"] > 0) | (curve["simultaneous_high"] < 0)).to_numpy().reshape(shape)
     image = draw_map(ax, post, (first, second), (x, y), mean, sure)
     ax.figure.colorbar(image, ax=ax, label=f"posterior mean effect\n({latent_unit(post)})")
-    title = plot_text(component_label([post.bins.names[first], post.bins.names[second]], 28))
+    title = plot_text(component_label([post.names[first], post.names[second]], 28))
     ax.set_title(f"{title}\ndots: {percent(level)} simultaneous band excludes 0", fontsize="small")
     return ax
 
@@ -120,7 +120,7 @@ def draw_map(
     at = np.nonzero(sure & thinned)
     ax.plot(places[0][at[0]], places[1][at[1]], "o", color="black", markersize=1.4, rasterized=True)
     for axis, feature, most in ((ax.xaxis, features[0], 30), (ax.yaxis, features[1], 20)):
-        axis.set_label_text(plot_text(shorten(post.bins.names[feature], most)))
+        axis.set_label_text(plot_text(shorten(post.names[feature], most)))
         if is_category(post, feature):
             axis.set_ticks([0, 1], level_labels(post, feature))
         elif len(post.encoder.representatives(feature)) <= FEW_VALUES:

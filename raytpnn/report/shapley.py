@@ -51,7 +51,7 @@ def plot_shapley(
     if top < 1:
         raise ValueError(f"top must be 1 or more, not {top!r}")
     rows = thin_rows(choose_rows(post, X), MAX_ROWS)
-    values = shapley(post.predictor, rows.codes, post.bins.names, used_only=True).to_numpy()
+    values = shapley(post.predictor, rows.codes, post.names, used_only=True).to_numpy()
     leading = np.argsort(-np.mean(np.abs(values), axis=0), kind="stable")[:top]
     ax = start_axes(ax, 1.3 + 0.3 * max(len(leading), 4))
     if not len(leading):
@@ -82,7 +82,7 @@ def plot_shapley(
     bar.set_ticklabels(["low", "high"])
     bar.set_label("value (grey: missing)")
     ax.axvline(0.0, color=GREY, linewidth=0.7, zorder=0.5)
-    labels = shorten_all([post.bins.names[feature] for feature in features], 17)
+    labels = shorten_all([post.names[feature] for feature in features], 17)
     ax.set_yticks(np.arange(len(labels)), [plot_text(label) for label in labels])
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.set_xlabel(f"Shapley value\n({latent_unit(post)})")
@@ -114,7 +114,7 @@ def shapley_by_column(
     list of (column, mean, low, high)
         At most `top`; the ends are those of the posterior interval.
     """
-    values = shapley(post.predictor, row.codes, post.bins.names, used_only=True).to_numpy()[0]
+    values = shapley(post.predictor, row.codes, post.names, used_only=True).to_numpy()[0]
     column = post.encoder.column[post.ensemble.used]
     total = np.bincount(column, values, minlength=len(post.encoder.input_names))
     table = []

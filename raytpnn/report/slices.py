@@ -64,13 +64,13 @@ def plot_slices(
     figure = start_figure(figure, 0.7 + 2.1 * len(z))
     axes = np.atleast_1d(figure.subplots(len(z), 1, sharex=True))
     limit = float(np.max(np.abs(mean)))
-    name = plot_text(shorten(post.bins.names[third], 24))
+    name = plot_text(shorten(post.names[third], 24))
     for i, ax in enumerate(axes):
         image = draw_map(ax, post, (first, second), (x, y), mean[i], sure[i], limit)
         ax.set_title(f"{name} = {labels[i]}", fontsize="small")
         ax.label_outer()
     figure.colorbar(image, ax=list(axes), label=f"posterior mean effect ({latent_unit(post)})")
-    title = plot_text(component_label([post.bins.names[feature] for feature in found], 36))
+    title = plot_text(component_label([post.names[feature] for feature in found], 36))
     caption = f"dots: {percent(level)} simultaneous band excludes 0"
     figure.suptitle(f"{title}\n{caption}", fontsize="small")
     return axes

@@ -96,7 +96,7 @@ def group_label(post: Posterior, columns: tuple[int, ...], row: Rows) -> str:
     each = max(10, 30 // len(columns))
     parts = []
     for column in columns:
-        name = shorten(post.encoder.input_names[column], each)
+        name = shorten(post.encoder.column_labels[column], each)
         parts.append(f"{name} {shorten(column_text(post, column, row), 14)}")
     return TIMES.join(parts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.data.encoder import LEVEL
+from raytpnn.posterior.genes import BETWEEN
 from raytpnn.report import html
 from raytpnn.report.importance import plot_importance
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
@@ -53,6 +54,8 @@ def importance_section(post: Posterior) -> str:
             )
         )
         parts.append(effects_table(post.components(by="column"), "sets of columns"))
+    if post.encoder.annotation is not None or post.encoder.preparation is not None:
+        parts.append(genes_table(post))
     parts.append(
         html.figures(
             [
@@ -76,6 +79,31 @@ def importance_section(post: Posterior) -> str:
         )
     )
     return html.section("importance", "What matters?", parts)
+
+
+def genes_table(post: Posterior) -> str:
+    """Leading rows of the table of genes."""
+    table = post.genes()
+    lines = [
+        (
+            TIMES.join(shorten(gene, 40) for gene in row["gene"].split(BETWEEN)),
+            shorten(row["probes"], 40),
+            shorten(row["accession"], 24) if row["accession"] else "–",
+            number(row["importance"]),
+            f"{number(row['importance_low'])} to {number(row['importance_high'])}",
+            percent(row["inclusion"]),
+            f"{row['direction']} ({percent(row['direction_probability'])})" if row["direction"] else "–",
+        )
+        for row in table.head(LISTED).to_dict("records")
+    ]
+    title = f"The leading {len(lines)} of {len(table):,} genes and combinations, probes of a gene together"
+    columns = ["Gene", "Probes", "Accession", "Importance", "95% interval", "Inclusion", "Direction"]
+    told = (
+        "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
+        "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
+        "is high and the other low. In brackets: the probability of that direction, if the effect is there."
+    )
+    return html.table(columns, lines, title) + "\n" + html.note(told)
 
 
 def effects_table(table: pd.DataFrame, what: str) -> str:

@@ -69,9 +69,10 @@ def shapley_parts(post: Posterior, row: Rows) -> list[str]:
     found = shapley_by_column(post, row, SHAPLEY_COLUMNS, 0.95)
     if not found:
         return []
+    names = post.encoder.column_labels
     lines = [
         (
-            f"{shorten(post.encoder.input_names[column], 40)} {shorten(column_text(post, column, row), 24)}",
+            f"{shorten(names[column], 40)} {shorten(column_text(post, column, row), 24)}",
             number(mean),
             f"{number(low)} to {number(high)}",
         )
