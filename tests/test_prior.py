@@ -83,7 +83,7 @@ def test_the_rule_has_no_jumps():
     for sizes in ([(100, p) for p in range(90, 1100)], [(n, 10_000) for n in range(40, 2000)]):
         priors = [Prior().resolved(*size, "gaussian") for size in sizes]
         means = np.array([prior.a_gamma * prior.b_gamma_scale for prior in priors])
-        assert np.max(np.abs(np.diff(means))) < 0.06
+        assert np.max(np.abs(np.diff(means))) < 0.1
 
 
 def test_sampler_of_a_wide_prior_is_smooth():

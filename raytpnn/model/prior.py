@@ -15,7 +15,7 @@ SIGMA_BETA2_SCALE = {"gaussian": 0.05, "bernoulli": 0.3, "poisson": 0.05}
 SHARP, SMOOTH = 0.06, 2.0
 # Rows at which the mean scale of wide data has come down to 1; it falls with their square.
 UNIT_ROWS = 70.0
-# Shape of the scales' prior at SHARP, where very sharp steps are free, and at SMOOTH, where they are ruled out.
+# Shape of the scales' prior at SHARP, where very sharp steps are free, and at SMOOTH, where they are not.
 SHARP_SHAPE, SMOOTH_SHAPE = 1.0, 5.0
 # Features a row from which on data count as fully wide.
 WIDE_RATIO = 10.0
@@ -27,10 +27,10 @@ FLATTENING = 50.0
 class Prior:
     """Prior of a Bayesian tensor product neural network, on the standardised response.
 
-    Three numbers may be left to a rule in the numbers of rows n and features p (None; see `resolved`): with as
-    many rows as features or more, they are those of the design; with p >> n, factors are smooth. A step that
-    sets a few of some tens of rows apart is found by chance among thousands of features; a slope over all
-    ranks is not.
+    Three numbers may be left to a rule in the numbers of rows n and features p (None; see `resolved`): with
+    as many rows as features or more, they are those of the design; with p >> n, factors are smooth. A step
+    that sets a few of some tens of rows apart is found by chance among thousands of features; a slope over
+    all ranks is not.
 
     Attributes
     ----------
@@ -102,8 +102,8 @@ class Prior:
         """Prior with the rule's numbers where it leaves them open.
 
         The prior mean of a factor's scale is s = 0.06 for p <= n and clip((70 / n)^2, 0.06, 2) for p >= 10 n,
-        in between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.06) to 5 (s = 2);
-        b_gamma_scale = s / a_gamma; and sigma_beta2_scale, times 1 + 50 (s^2 - 0.06^2).
+        in between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.06) to 5
+        (s = 2); b_gamma_scale = s / a_gamma; and sigma_beta2_scale, times 1 + 50 (s^2 - 0.06^2).
 
         A prior that leaves nothing open is returned as it is.
         """
@@ -223,7 +223,6 @@ def sample(
     intercept_mean : float
         Mean of the intercept's prior.
     """
-
     prior = prior.resolved(n_rows, n_features, family)
     assert prior.a_gamma is not None
     assert prior.b_gamma_scale is not None
