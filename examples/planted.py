@@ -6,10 +6,10 @@ All features are uniform noise but three, picked at random: the response is high
 
     y = s(x_1) s(x_2) s(x_3) + noise,   s(x) = sigmoid((x - 0.45) / 0.05),
 
-the way of a class that needs three genes at once. Of the variance of the product, 50% lie in main effects, 40%
-in pairs and 10% in the third-order component, which counts as found if its inclusion probability is above 0.5.
-With --pure, y = 0.37 u_1 u_2 u_3 + noise with u = sqrt(12) (x - 1/2): no single feature and no pair tells anything,
-so that nothing short of the right triple (one of 2.7e13) has any likelihood in its favour.
+the way of a class that needs three genes at once. Of the variance of the product, 50% lie in main effects,
+40% in pairs and 10% in the third-order component, which counts as found if its inclusion probability is above
+0.5. With --pure, y = 0.37 u_1 u_2 u_3 + noise with u = sqrt(12) (x - 1/2): no single feature and no pair tells
+anything, so that nothing short of the right triple (one of 2.7e13) has any likelihood in its favour.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> None:
                 found[way].append(outcome(fit(X, y, way, seed), chosen))
                 rank, inclusion, true, false = found[way][-1]
                 print(
-                    f"n={n} seed={seed} {way}: rank {rank:g}, inclusion {inclusion:.2f}, confident components: "
+                    f"n={n} seed={seed} {way}: rank {rank:g}, inclusion {inclusion:.2f}, confident: "
                     f"{true} true, {false} false; {time.perf_counter() - begin:.0f} s",
                     flush=True,
                 )
