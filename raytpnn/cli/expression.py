@@ -52,7 +52,7 @@ def read_expression_source(options: FitOptions) -> Source:
     say(f"target {text}")
     expression = expression.take(usable)
     X = prepared_by(options, expression)
-    for line in X.preparation.told() if X.preparation is not None else []:
+    for line in X.preparation.told():
         say(line)
     family, reason = family_of(options, y)
     offset, adjustment = offset_of(options, expression, y, family)

@@ -72,9 +72,7 @@ def about_values(expression: Expression) -> list[str]:
         high = float(cells.max()) if cells.size else 0.0
         lines.append(f"sparse: {share:.1%} of the values are stored, the largest is {high:g}")
     if expression.n_samples > 1:
-        done = prepare(expression).preparation
-        assert done is not None
-        lines += [f"as fit takes them: {line}" for line in done.told()]
+        lines += [f"as fit takes them: {line}" for line in prepare(expression).preparation.told()]
     return lines
 
 

@@ -125,7 +125,7 @@ def column_of(table: Table, name: str) -> np.ndarray:
 
 def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Response:
     """Target as the family takes it; `positive` is the class that y = 1 stands for."""
-    from raytpnn.data.cells import level_text
+    from raytpnn.data.cells import is_number, level_text
     from raytpnn.data.response import Response, as_response
 
     try:
@@ -147,12 +147,3 @@ def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Resp
             f"{levels[1]!r}"
         )
     return y if wanted == levels[1] else Response(1.0 - y.values, (y.classes[1], y.classes[0]))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text can be read as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "as_text", "is_missing", "level_text", "numbers_or_text"]
+__all__ = ["as_numbers", "as_text", "is_missing", "is_number", "level_text", "numbers_or_text"]
 
 NUMBER_KINDS = "fiub"
 NARROW_KINDS = ("float32", "float16", "bool", "int8", "uint8", "int16", "uint16")
@@ -56,6 +56,15 @@ def level_text(value: Any) -> str:
     if isinstance(value, (int, float, np.integer, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def numbers_or_text(values: np.ndarray, name: str) -> tuple[bool, np.ndarray]:

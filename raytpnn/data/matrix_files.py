@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Matrix", "read_matrix"]
 
-# Cells of a chunk: 32 MB as float64.
-CHUNK_CELLS = 1 << 22
+# Cells of a chunk: 4 MB as float64.
+CHUNK_CELLS = 1 << 19
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 # What the first column of a matrix is called when it names the rows.
 ID_NAMES = (

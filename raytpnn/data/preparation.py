@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.data.annotation import Annotation
-from raytpnn.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_table
+from raytpnn.data.tables import ArrayTable, FrameTable, Selection, SparseTable, Table, as_table
 
 __all__ = ["COLLAPSE", "LOG2", "Preparation", "Prepared", "prepare"]
 
@@ -121,7 +121,7 @@ class Preparation:
         return lines
 
 
-class Prepared(Table):
+class Prepared(Selection):
     """Some columns of a table, on the scale of a preparation.
 
     Parameters
@@ -132,42 +132,26 @@ class Prepared(Table):
     annotation : Annotation, optional
     """
 
+    preparation: Preparation
+
     def __init__(
         self, parent: Table, columns: np.ndarray, preparation: Preparation, annotation: Annotation | None
     ) -> None:
-        self.parent = parent
-        self.columns = columns
-        all_names = parent.names
-        whole = len(columns) == len(all_names)
-        self.names = all_names if whole else tuple(all_names[i] for i in columns)
-        self.named = parent.named
+        super().__init__(parent, columns)
         self.preparation = preparation
         self.annotation = annotation
 
-    @property
-    def n_rows(self) -> int:
-        """Number of samples."""
-        return self.parent.n_rows
-
-    @property
-    def plain(self) -> np.ndarray:
-        """As in the parent."""
-        return self.parent.plain[self.columns]
-
     def column(self, i: int) -> np.ndarray:
         """Values of a feature; text stays as it is."""
-        cells = self.parent.column(int(self.columns[i]))
-        assert self.preparation is not None
+        cells = super().column(i)
         return self.preparation.values(cells) if cells.dtype.kind in "fiub" else cells
 
     def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Values of some features."""
-        assert self.preparation is not None
-        return self.preparation.values(self.parent.block(self.columns[np.asarray(columns, dtype=np.intp)]))
+        return self.preparation.values(super().block(columns))
 
     def select(self, columns: Sequence[int] | np.ndarray) -> Table:
         """View only some features; of a file, only these are read."""
-        assert self.preparation is not None
         chosen = self.columns[np.asarray(columns, dtype=np.intp)]
         inner = self.parent.select(chosen)
         return Prepared(inner, np.arange(len(chosen)), self.preparation, self.annotation)

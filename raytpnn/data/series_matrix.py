@@ -25,7 +25,7 @@ BEGIN, END = b"!series_matrix_table_begin", b"!series_matrix_table_end"
 GZIP = b"\x1f\x8b"
 FIRST_WORDS = (b"!Series_", b"!Sample_", BEGIN)
 # Text parsed at once: no burden on memory, and large enough for the parser to be fast.
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 1 << 20
 MISSING = ("", "null", "NULL", "Null", "NA", "N/A", "n/a", "NaN", "nan", "-")
 
 

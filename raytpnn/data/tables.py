@@ -118,7 +118,8 @@ class Selection(Table):
     def __init__(self, parent: Table, columns: Sequence[int] | np.ndarray) -> None:
         self.parent = parent
         self.columns = np.asarray(columns, dtype=np.intp)
-        self.names = tuple(parent.names[i] for i in self.columns)
+        whole = np.array_equal(self.columns, np.arange(len(parent.names)))
+        self.names = parent.names if whole else tuple(parent.names[i] for i in self.columns)
         self.named = parent.named
         self.preparation, self.annotation = parent.preparation, parent.annotation
 

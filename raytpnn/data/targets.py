@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.cells import is_missing, level_text, numbers_or_text
+from raytpnn.data.cells import is_missing, is_number, level_text, numbers_or_text
 from raytpnn.data.response import Response
 from raytpnn.data.tables import quoted
 
@@ -160,15 +160,6 @@ def against_others(cells: np.ndarray, column: str, positive: Any) -> Response:
     others = [level for level in counts if level != name]
     other = others[0] if len(counts) == 2 and not wanted.startswith("~") else f"not {name}"
     return Response(ones.astype(np.float64), (other, name))
-
-
-def is_number(text: str) -> bool:
-    """Whether a text can be read as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def in_words(counts: dict[str, int]) -> str:
