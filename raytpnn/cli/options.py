@@ -39,6 +39,9 @@ class FitOptions:
     thin: int = 1
     seed: int = 0
     replicas: int | None = None
+    cv: str | int | None = None
+    splits: int | None = None
+    permute: int = 0
     target_rhat: float | None = None
     target_ess: float | None = None
     time_limit: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -142,9 +143,16 @@ def validate_cases(
 ) -> CrossValidation:
     """`cross_validate` of checked data."""
     check(permute, seed, options)
-    mark = {"fingerprint": fingerprint(cases, scheme, options, seed), "scheme": str(scheme), "seed": seed}
+    mark = {
+        "fingerprint": fingerprint(cases, scheme, options, seed),
+        "scheme": asdict(scheme),
+        "seed": seed,
+        "family": cases.family,
+        "classes": cases.y.classes,
+        "rows": cases.table.n_rows,
+    }
     tasks = tasks_of(cases, scheme, permute, seed)
-    results = Results(place, mark | {"family": cases.family, "rows": cases.table.n_rows})
+    results = Results(place, mark)
     left = results.read(tasks)
     say = reporter.say
     if len(left) < len(tasks):

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from raytpnn.validation.cases import Cases
 from raytpnn.validation.splits import Scheme
 from raytpnn.validation.task import Fit, Task
 
-__all__ = ["FOLDER", "Results", "fingerprint"]
+if TYPE_CHECKING:
+    from raytpnn.validation.summary import CrossValidation
+
+__all__ = ["FOLDER", "MARK", "Results", "fingerprint", "read_validation"]
 
 FOLDER = "cv"
 MARK = f"{FOLDER}/cv.json"
@@ -73,6 +76,22 @@ class Results:
         self.fits[task.name] = fit
         if self.place is not None:
             self.place.write(f"{FOLDER}/{task.name}", fit.to_json().encode())
+
+
+def read_validation(place: Place) -> CrossValidation | None:
+    """Cross-validation that a run holds, as far as it got; None if there is none."""
+    if not place.holds(MARK):
+        return None
+    from raytpnn.validation.summary import CrossValidation
+
+    mark = json.loads(place.read(MARK))
+    names = [name for name in place.names(FOLDER) if name.startswith(f"{FOLDER}/fit-")]
+    fits = [Fit.from_json(place.read(name)) for name in names]
+    own, control = [fit for fit in fits if not fit.permutation], [fit for fit in fits if fit.permutation]
+    classes = mark["classes"]
+    scheme = Scheme(**mark["scheme"])
+    found = CrossValidation(own, control, scheme, mark["family"], classes and tuple(classes))
+    return found if own else None
 
 
 def fingerprint(cases: Cases, scheme: Scheme, options: dict[str, Any], seed: int) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from raytpnn.validation.summary import CrossValidation
 
-__all__ = ["SCORES", "score_rows", "sentences", "to_markdown", "write_tables"]
+__all__ = ["SCORES", "SCORE_COLUMNS", "number", "score_rows", "sentences", "to_markdown", "write_tables"]
 
 SCORES = {
     "auroc": "AUROC",
