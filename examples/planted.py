@@ -8,7 +8,7 @@ All features are uniform noise but three, picked at random: the response is high
 
 the way of a class that needs three genes at once. Of the variance of the product, 50% lie in main effects,
 40% in pairs and 10% in the third-order component, which counts as found if its inclusion probability is above
-0.5. With --pure, y = 0.37 u_1 u_2 u_3 + noise with u = sqrt(12) (x - 1/2): no single feature and no pair tells
+0.5. With --pure, y = 0.37 u_1 u_2 u_3 + noise with u = sqrt(12) (x - 1/2): no feature and no pair tells
 anything, so that nothing short of the right triple (one of 2.7e13) has any likelihood in its favour.
 """
 

@@ -97,6 +97,8 @@ class Cases:
             from raytpnn.data.preparation import prepare
 
             X = prepare(X, annotation=self.annotation, **self.preparation)
+        elif self.annotation is not None:
+            X.annotation = self.annotation
         return {
             "X": X,
             "y": Response(y[rows], self.y.classes),

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from raytpnn.validation.results import Results, fingerprint
 from raytpnn.validation.splits import Scheme, make_splits
 from raytpnn.validation.summary import CrossValidation
 from raytpnn.validation.task import Fit, Task, permuted
+
+if TYPE_CHECKING:
+    from raytpnn.data.annotation import Annotation
 
 __all__ = ["cross_validate", "validate_cases"]
 
@@ -44,6 +47,7 @@ def cross_validate(
     sample_weight: Any = None,
     offset: Any = None,
     preparation: dict[str, Any] | None = None,
+    annotation: Annotation | None = None,
     out: str | os.PathLike[str] | None = None,
     executor: str = "auto",
     address: str | None = None,
@@ -73,7 +77,9 @@ def cross_validate(
         Of splits, chains and permutations.
     preparation : dict, optional
         Options of `raytpnn.data.preparation.prepare` (log2, min_sd, collapse), for expression data; applied
-        in every training part.
+        in every training part. Without it, X is taken as it is.
+    annotation : Annotation, optional
+        Gene symbols of the features (`raytpnn.read_annotation`): what is found is then counted by gene.
     out : path or URI, optional
         Folder; finished fits are kept in `out/cv` and not done again, the summary is written there.
     executor, address, progress
@@ -104,7 +110,7 @@ def cross_validate(
         weight=None if sample_weight is None else as_weights(sample_weight, n),
         offset=None if offset is None else as_offset(offset, n),
         preparation=preparation,
-        annotation=table.annotation,
+        annotation=annotation or table.annotation,
     )
     scheme = Scheme.of("5x2" if cv is None and splits is None else cv, splits, test_share)
     return validate_cases(
