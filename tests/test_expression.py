@@ -104,6 +104,16 @@ def test_text_in_a_matrix_is_named(parts, which):
         read_expression(folder / "f.csv", samples=folder / "sheet.csv")
 
 
+@pytest.mark.parametrize("name", ["m.csv.gz", "m.parquet"])
+def test_truncated_matrix_is_named(parts, name):
+    folder, _, _, by_feature, _ = parts
+    WRITERS[name](pd.concat([by_feature] * 50), folder / name)
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=rf"cannot read '.*{name}'"):
+        read_expression(folder / name, samples=folder / "sheet.csv")
+
+
 def test_repeated_sample_ids_are_refused(parts):
     folder, _, _, by_feature, _ = parts
     text = by_feature.to_csv().replace("gene,10,11", "gene,10,10", 1)

@@ -147,10 +147,10 @@ def test_names_are_in_the_report(planted):
     pytest.importorskip("matplotlib")
     from raytpnn.report.effects import plot_effect
     from raytpnn.report.importance import plot_importance
-    from raytpnn.report.page import report_html
+    from raytpnn.report.sections.importance import importance_section
     from raytpnn.report.shapley import plot_shapley
 
-    page = report_html(planted)
+    page = importance_section(planted)
     for text in ("ABC (x0)", "genes and combinations", "NM_3", "XYZ", "up (100%)", "down (100%)"):
         assert text in page
     assert "ABC (x0)" in plot_effect(planted, "ABC (x0)").get_title()

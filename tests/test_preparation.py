@@ -79,6 +79,13 @@ def test_near_constant_features_are_left_out():
     assert (ready.preparation.near_constant, ready.preparation.empty) == (4, 1)
 
 
+def test_genes_of_a_rare_class_are_kept():
+    values = np.zeros((700, 3))
+    values[:, 0] = np.arange(700)
+    values[:3, 1], values[:2, 2] = 5.0, 5.0
+    assert prepare(expression(values)).names == ("g0", "g1")
+
+
 def test_two_samples_are_no_reason_to_drop_all():
     assert len(prepare(expression(matrix(2, 5)[0])).names) == 5
 

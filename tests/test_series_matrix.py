@@ -100,6 +100,7 @@ def test_real_file_truncated(real_data, tmp_path):
         (9, "GSM2", "GSM1", r"line 10: sample ids must differ; 'GSM1' stands there more than once"),
         (11, "\t5\t", "\tfive\t", r"line 12: p2_at of sample GSM2 is 'five', no number"),
         (11, "\t5\t", "\t1e400\t", r"line 12: p2_at of sample GSM2 is '1e400'; it must be finite"),
+        (11, "\t5\t", "\t-1e39\t", r"line 12: p2_at of sample GSM2 is '-1e39'; it must be finite"),
         (13, "\t150\t", "\t", r"line 14: it has 5 values for 6 samples"),
         (2, '\t"normal f"', "", r"line 3: !Sample_title has 5 values for 6 samples"),
         (12, '"p3_at"', "!Sample_x", r"line 13: '!Sample_x.*' within the matrix"),

@@ -6,12 +6,13 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from raytpnn.cli import flags
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from raytpnn.data.expression import Expression
 
 __all__ = ["inspect"]
@@ -51,6 +52,8 @@ def inspect(
 
 def about_values(expression: Expression) -> list[str]:
     """Say what the values look like."""
+    import numpy as np
+
     from raytpnn.data.preparation import prepare
 
     values = expression.values
@@ -109,6 +112,8 @@ def show_targets(expression: Expression, console: Any) -> str:
 
 def describe(cells: np.ndarray, counts: dict[str, int]) -> tuple[str, str]:
     """Kind of a column, and its levels or its range."""
+    import numpy as np
+
     from raytpnn.report.names import shorten
 
     if cells.dtype.kind == "f" and len(counts) > FEW_LEVELS:

@@ -26,8 +26,9 @@ COLLAPSE = ("identical", "gene")
 BLOCK_CELLS = 1 << 15
 # Cells from which the scale is judged.
 SCALE_CELLS = 1 << 17
-# A feature is near-constant if at most this share of samples (or one sample) differs from all others.
-ODD_SHARE = 0.02
+# A feature is near-constant if at most so many samples differ from all others: below 100 samples, and from
+# there on. Not a share: a gene of a rare kind of cell is just what one looks for.
+ODD_SAMPLES, MANY_SAMPLES = (1, 2), 100
 # Values of a logarithmic scale do not reach this.
 LINEAR_ABOVE = 100.0
 TINY = float(np.finfo(np.float32).tiny)
@@ -52,7 +53,7 @@ class Preparation:
     high : float
         99% quantile of the training values as given.
     near_constant, low_sd, empty, collapsed : int
-        Features left out: all but 2% of the samples (or all but one) are equal; standard deviation below
+        Features left out: all samples but one (but two, of 100 or more) are equal; standard deviation below
         `min_sd`; no value; another feature stands for them.
     """
 
@@ -112,7 +113,7 @@ class Preparation:
         lines = [f"scale: {FORMULAS[self.scale]}, {self.reason}"]
         for count, why in (
             (self.empty, "without any value"),
-            (self.near_constant, "constant or near-constant (at most 2% of the samples, or one, differ)"),
+            (self.near_constant, "constant or near-constant (one sample differs; of 100 or more, two)"),
             (self.low_sd, "of too small a standard deviation"),
             (self.collapsed, "for which another one stands"),
         ):
@@ -187,7 +188,7 @@ def prepare(
     -------
     Prepared
         A table; its `preparation` says what was done. Constant and near-constant features are left out: those
-        in which at most 2% of the samples (or one) differ from all others.
+        in which at most one sample (two, of 100 or more) differs from all others.
 
     Raises
     ------
@@ -332,7 +333,7 @@ class Survey:
 
 
 def near_constant(x: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Whether at most 2% of the known values of a row (or one) differ from all others, (k,) bool.
+    """Whether one known value of a row at most (two, of 100 or more) differs from all others, (k,) bool.
 
     Parameters
     ----------
@@ -344,7 +345,7 @@ def near_constant(x: np.ndarray, known: np.ndarray) -> np.ndarray:
     # A value that more than half of them have is the median.
     middle = np.sort(x, axis=1)[np.arange(len(x)), np.maximum(known - 1, 0) // 2]
     odd = known - np.sum(x == middle[:, None], axis=1)
-    allowed = np.minimum(np.maximum(1, (ODD_SHARE * known).astype(np.int64)), np.maximum(known - 1, 0) // 2)
+    allowed = np.minimum(np.where(known < MANY_SAMPLES, *ODD_SAMPLES), np.maximum(known - 1, 0) // 2)
     return (known > 0) & (odd <= allowed)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ GZIP = b"\x1f\x8b"
 FIRST_WORDS = (b"!Series_", b"!Sample_", BEGIN)
 # Text parsed at once: no burden on memory, and large enough for the parser to be fast.
 BLOCK_BYTES = 1 << 20
+LARGEST = float(np.finfo(np.float32).max)
 MISSING = ("", "null", "NULL", "Null", "NA", "N/A", "n/a", "NaN", "nan", "-")
 
 
@@ -189,8 +191,6 @@ def parse_block(
     lines: Lines, first: int, block: list[bytes], ids: list[str], features: list[str], values: Growable
 ) -> None:
     """Parse lines of the matrix, the first of which has the number `first`."""
-    import pandas as pd
-
     kept = [line for line in block if line.strip()]
     for i, line in enumerate(block):
         if line.strip() and line.count(b"\t") != len(ids):
@@ -198,10 +198,46 @@ def parse_block(
             raise lines.problem(first + i, f"it has {cells} values for {len(ids)} samples")
     if not kept:
         return
+    # What float32 cannot hold becomes infinite, and is then refused by name.
+    with np.errstate(over="ignore"):
+        names, numbers = plain_numbers(kept, len(ids)) or numbers_and_gaps(lines, first, block, ids)
+        target = values.reserve(len(names))
+        target[...] = numbers
+    features.extend(names)
+    infinite = np.argwhere(np.isinf(target))
+    if len(infinite):
+        i, j = infinite[0]
+        raise stray_cell(lines, first, block, ids, infinite=True) or ValueError(
+            f"{str(lines.path)!r}: {names[i]} of {ids[j]} is infinite"
+        )
+
+
+def plain_numbers(lines: list[bytes], n: int) -> tuple[list[str], np.ndarray] | None:
+    """Names and numbers of lines without a gap, (lines, n); None if there is anything but numbers."""
+    cut = [line.partition(b"\t") for line in lines]
+    with warnings.catch_warnings():
+        # Told where the text is no number; older versions of NumPy then stop with what they have.
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            numbers = np.fromstring(b" ".join(rest for _, _, rest in cut), sep=" ")
+        except (DeprecationWarning, ValueError):
+            return None
+    # Every line has n cells: a gap makes fewer numbers.
+    if len(numbers) != len(lines) * n:
+        return None
+    return [split(name)[0] for name, _, _ in cut], numbers.reshape(len(lines), n)
+
+
+def numbers_and_gaps(
+    lines: Lines, first: int, block: list[bytes], ids: list[str]
+) -> tuple[list[str], np.ndarray]:
+    """Names and numbers of lines in which some cells may be missing, (lines, n)."""
+    import pandas as pd
+
     numbers: Any = range(1, len(ids) + 1)
     try:
         frame = pd.read_csv(
-            io.BytesIO(b"".join(kept)),
+            io.BytesIO(b"".join(line for line in block if line.strip())),
             sep="\t",
             header=None,
             names=range(len(ids) + 1),
@@ -214,16 +250,7 @@ def parse_block(
         raise stray_cell(lines, first, block, ids) or ValueError(
             f"{str(lines.path)!r}, lines {first:,} to {first + len(block) - 1:,}: {problem}"
         ) from None
-    features.extend(frame[0].str.strip())
-    target = values.reserve(len(frame))
-    for j in range(len(ids)):
-        target[:, j] = frame[j + 1].to_numpy()
-    infinite = np.argwhere(np.isinf(target))
-    if len(infinite):
-        i, j = infinite[0]
-        raise stray_cell(lines, first, block, ids, infinite=True) or ValueError(
-            f"{str(lines.path)!r}: {features[len(features) - len(frame) + i]} of {ids[j]} is infinite"
-        )
+    return frame[0].str.strip().tolist(), frame.drop(columns=0).to_numpy(np.float32)
 
 
 def stray_cell(
@@ -242,6 +269,6 @@ def stray_cell(
                     first + i,
                     f"{name} of sample {sample} is {cell!r}, no number; empty or null means missing",
                 )
-            if infinite and not np.isfinite(np.float32(number)):
+            if infinite and not abs(number) <= LARGEST:
                 return lines.problem(first + i, f"{name} of sample {sample} is {cell!r}; it must be finite")
     return None

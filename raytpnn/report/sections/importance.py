@@ -87,23 +87,29 @@ def genes_table(post: Posterior) -> str:
     lines = [
         (
             TIMES.join(shorten(gene, 40) for gene in row["gene"].split(BETWEEN)),
-            shorten(row["probes"], 40),
-            shorten(row["accession"], 24) if row["accession"] else "–",
             number(row["importance"]),
             f"{number(row['importance_low'])} to {number(row['importance_high'])}",
             percent(row["inclusion"]),
             f"{row['direction']} ({percent(row['direction_probability'])})" if row["direction"] else "–",
+            first_of(row["probes"]),
+            first_of(row["accession"]),
         )
         for row in table.head(LISTED).to_dict("records")
     ]
     title = f"The leading {len(lines)} of {len(table):,} genes and combinations, probes of a gene together"
-    columns = ["Gene", "Probes", "Accession", "Importance", "95% interval", "Inclusion", "Direction"]
+    columns = ["Gene", "Importance", "95% interval", "Inclusion", "Direction", "Probes", "Accession"]
     told = (
         "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
         "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
         "is high and the other low. In brackets: the probability of that direction, if the effect is there."
     )
     return html.table(columns, lines, title) + "\n" + html.note(told)
+
+
+def first_of(texts: str) -> str:
+    """First of several texts with semicolons between them, and how many others there are."""
+    first, *others = texts.split("; ")
+    return (shorten(first, 30) if first else "–") + (f" +{len(others)}" if others else "")
 
 
 def effects_table(table: pd.DataFrame, what: str) -> str:
