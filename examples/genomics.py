@@ -53,6 +53,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--feature-weights", choices=["marginal", "adaptive"])
+    parser.add_argument("--report-draws", type=int, default=2000, help="draws that report.html looks at")
     parser.add_argument("--cv", help="cross-validate: folds, or folds x repeats, as 5x2")
     parser.add_argument("--permute", type=int, default=0, help="control: permutations of the target")
     parser.add_argument("--seed", type=int, default=0)
@@ -111,7 +112,10 @@ def main() -> None:
                 **where,
             )
     write_report(
-        post, f"{options.out}/report.html", title=f"{options.target} in {data.source}", validation=found
+        post.thin(options.report_draws),
+        f"{options.out}/report.html",
+        title=f"{options.target} in {data.source}",
+        validation=found,
     )
     tell(f"everything is in {options.out}: report.html, genes.csv" + (", cv/summary.md" if found else ""))
     shown = ["rank", "gene", "accession", "importance", "inclusion_any", "direction", "direction_probability"]
