@@ -199,20 +199,13 @@ def test_noise_yields_no_confident_gene(planted):
 
 
 def test_ray_gives_the_same_fits(result, wide, tmp_path):
-    ray = pytest.importorskip("ray")
-    ray.init(
-        address="local",
-        num_cpus=3,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100_000_000,
-    )
-    try:
+    pytest.importorskip("ray")
+    from ray_cases import local_ray
+
+    with local_ray(3):
         found = raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", permute=2, **SMALL)
         with pytest.raises(ValueError, match="max_bins"):
             raytpnn.cross_validate(*wide, "bernoulli", cv=2, max_bins=1, **SMALL)
-    finally:
-        ray.shutdown()
     assert found.fits == result[0].fits
     assert found.control == result[0].control
 
