@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "sample": "raytpnn.sampling",
     "resume": "raytpnn.sampling",
+    "cross_validate": "raytpnn.validation.cross_validate",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
     "Prior": "raytpnn.model.prior",
@@ -35,6 +36,7 @@ __all__ = [
     "RunError",
     "Tempering",
     "__version__",
+    "cross_validate",
     "load",
     "prepare",
     "read_annotation",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from raytpnn.posterior.storage import load
     from raytpnn.sampling import resume, sample
     from raytpnn.storage.errors import RunError
+    from raytpnn.validation.cross_validate import cross_validate
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import contextmanager
 
 from raytpnn.chains.conduct import empty_journal
 from raytpnn.chains.coordinator import Goal, run_blocks
@@ -21,6 +22,24 @@ FAST_HEALTH_CHECKS = {
     "health_check_timeout_ms": 500,
     "health_check_failure_threshold": 3,
 }
+
+
+@contextmanager
+def local_ray(cpus):
+    """Be connected to a Ray with so many CPUs, whatever the machine has."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=cpus,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100_000_000,
+    )
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 class Disturber(Reporter):

@@ -33,7 +33,8 @@ def two_features(keeping: float = 0.0) -> SmallModel:
     ranks = [x, np.argsort(np.argsort(x + rng.normal(0, 0.7, n)))]
     X = (np.stack(ranks, axis=1) + 0.5) / n
     y = np.where(X[:, 0] > 0.4, 1.0, -1.0) + rng.normal(0, 0.35, n)
-    prior = Prior(K_max=1, C0=0.005, max_order=1, b_gamma=0.1, sigma_beta2=1.0, intercept_sd=2.0, v=4.0)
+    scales = {"a_gamma": 1.0, "b_gamma": 0.1, "sigma_beta2": 1.0}
+    prior = Prior(K_max=1, C0=0.005, max_order=1, **scales, intercept_sd=2.0, v=4.0)
     model = SmallModel(X, y, "gaussian", prior, noise_variance=0.3)
     model.settings.q_keep = keeping
     return model

@@ -64,3 +64,31 @@ def test_sampler_draws_from_the_prior():
 def test_fixed_scales_stay_fixed():
     draw = sample(Prior(b_gamma=0.2, sigma_beta2=0.7), np.random.default_rng(0), 50, 6, "bernoulli")
     assert (draw.b_gamma, draw.sigma_beta2, draw.nuisance) == (0.2, 0.7, 1.0)
+
+
+def test_numbers_left_open_follow_rows_and_features():
+    square = Prior().resolved(500, 500, "bernoulli")
+    assert (square.a_gamma, square.b_gamma_scale, square.sigma_beta2_scale) == (1.0, 0.06, 0.3)
+    wide = Prior().resolved(22, 54_675, "bernoulli")
+    assert (wide.a_gamma, wide.b_gamma_scale) == pytest.approx((5.0, 0.4))
+    assert wide.sigma_beta2_scale == pytest.approx(0.3 * (1 + 50 * (4 - 0.06**2)))
+    assert Prior().resolved(5_000, 54_675, "gaussian").a_gamma == pytest.approx(1.0)
+    assert wide.resolved(500, 3, "gaussian") == wide
+    own = Prior(a_gamma=2.0, b_gamma_scale=0.1, sigma_beta2_scale=1.0)
+    assert own.resolved(22, 54_675, "bernoulli") == own
+
+
+def test_the_rule_has_no_jumps():
+    """From n = p on, and along n, neighbours differ by little."""
+    for sizes in ([(100, p) for p in range(90, 1100)], [(n, 10_000) for n in range(40, 2000)]):
+        priors = [Prior().resolved(*size, "gaussian") for size in sizes]
+        means = np.array([prior.a_gamma * prior.b_gamma_scale for prior in priors])
+        assert np.max(np.abs(np.diff(means))) < 0.1
+
+
+def test_sampler_of_a_wide_prior_is_smooth():
+    """The mean of gamma / b_gamma is the rule's shape, here 5; within 5 standard errors."""
+    rng = np.random.default_rng(1)
+    draws = [sample(Prior(), rng, 20, 10_000, "bernoulli") for _ in range(30)]
+    gamma = np.concatenate([term.gamma / draw.b_gamma for draw in draws for term in draw.terms])
+    assert abs(gamma.mean() - 5.0) < 5 * gamma.std() / np.sqrt(len(gamma))

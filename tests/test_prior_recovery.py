@@ -59,10 +59,10 @@ def checks(case, record) -> dict[str, float]:
             below = np.sum((values < law.ppf(q)) & mask, axis=tuple(range(1, mask.ndim)))
             found[f"{name} below its {q} quantile"] = z_score(below.astype(float), total * q)
     scalars = {
-        "b_gamma": (B_GAMMA, stats.invgamma(PRIOR.b_gamma_shape, scale=PRIOR.b_gamma_scale)),
+        "b_gamma": (B_GAMMA, stats.invgamma(PRIOR.b_gamma_shape, scale=case.settings.b_gamma_scale)),
         "sigma_beta2": (
             SIGMA_BETA2,
-            stats.invgamma(PRIOR.sigma_beta2_shape, scale=PRIOR.beta_variance_scale(case.family.name)),
+            stats.invgamma(PRIOR.sigma_beta2_shape, scale=case.settings.sigma_beta2_scale),
         ),
         "intercept": (INTERCEPT, stats.norm(case.settings.intercept_mean, PRIOR.intercept_sd)),
     }

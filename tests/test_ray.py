@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from ray_cases import Disturber, go_on, kill_worker
+from ray_cases import Disturber, go_on, kill_worker, local_ray
 from run_cases import SIZE, assert_same_draws, fit, small_data
 
 import raytpnn
@@ -20,15 +20,8 @@ ray = pytest.importorskip("ray")
 @pytest.fixture(scope="module")
 def cluster():
     """Ray with four CPUs, whatever the machine has."""
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+    with local_ray(4):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -171,6 +171,8 @@ def make_plan(
     assert rows.proposal is not None
     scaling, y, offset = scale_response(family, rows.y, rows.offset)
     noise = residual_variance(rows.bins, y - offset) if family.has_nuisance else 1.0
+    # The numbers that hold, not the rule, are what a run's manifest keeps.
+    prior = prior.resolved(rows.bins.n_rows, rows.bins.n_features, family.name)
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
     settings = build_settings(problem, family, prior, moves, noise)
     constant = float(family.log_constant(problem.y, problem.w))

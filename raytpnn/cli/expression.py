@@ -64,6 +64,7 @@ def read_expression_source(options: FitOptions) -> Source:
         weight=None if options.weights is None else number_column(expression, options.weights, "--weights"),
         offset=offset,
         adjustment=None if adjustment is None else adjustment.as_json(),
+        samples=expression.samples,
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from raytpnn.cli import flags
 from raytpnn.cli.group import say
 from raytpnn.cli.options import FitOptions, merge
+
+if TYPE_CHECKING:
+    from raytpnn.cli.source import Source
 
 __all__ = ["fit"]
 
@@ -45,6 +49,9 @@ def fit(
     seed: flags.Seed = None,
     replicas: flags.Replicas = None,
     spread: flags.Spread = None,
+    cv: flags.CrossValidation = None,
+    splits: flags.Splits = None,
+    permute: flags.Permute = None,
     target_rhat: flags.TargetRhat = None,
     target_ess: flags.TargetEss = None,
     time_limit: flags.TimeLimit = None,
@@ -80,20 +87,48 @@ def read(config: Path) -> dict[str, Any]:
 
 
 def run_fit(options: FitOptions) -> None:
-    """Read, sample, tell."""
+    """Read, sample, validate if asked to, tell."""
     from raytpnn.cli.stop import stoppable
+    from raytpnn.cli.validate import check_validation, fitted_before, tell_validation, validate
 
     assert options.out is not None
+    result = None
     with stoppable(options.out):
-        refuse_taken(options.out)
+        scheme = check_validation(options)
+        before = scheme is not None and fitted_before(options)
+        if not before:
+            refuse_taken(options.out)
         say(f"reading {options.data}")
-        arguments = arguments_of(options)
+        source = told_source(options)
         import raytpnn
 
-        post = raytpnn.sample(**arguments)
+        with one_ray(options):
+            if before:
+                say(f"{options.out} holds the fit already: going on with the cross-validation")
+                post = raytpnn.load(options.out)
+            else:
+                post = raytpnn.sample(**arguments_of(options, source))
+            if scheme is not None and post.config["stopped"] != "interrupt":
+                result = validate(options, source, scheme)
+    if result is not None:
+        tell_validation(result, options.out)
     from raytpnn.cli.summary import conclude
 
     conclude(post, options.out, options.target_rhat, options.target_ess)
+
+
+def one_ray(options: FitOptions) -> AbstractContextManager[Any]:
+    """One session of Ray for the fit and the cross-validation; the fit alone has its own."""
+    from raytpnn.chains.progress import make_reporter
+    from raytpnn.chains.ray_session import RaySession, ray_is_meant
+    from raytpnn.cli.running import resources_of
+
+    validated = options.cv is not None or options.splits is not None
+    if not validated or not ray_is_meant(options.executor, options.address):
+        return nullcontext()
+    resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
+    assert resources is not None
+    return RaySession(options.address, resources, make_reporter(True))
 
 
 def refuse_taken(out: str) -> None:
@@ -111,21 +146,27 @@ def refuse_taken(out: str) -> None:
     raise ValueError(f"{out} exists and is not empty; choose another --out")
 
 
-def arguments_of(options: FitOptions) -> dict[str, Any]:
-    """What `raytpnn.sample` is called with; tells the user about the data on the way."""
-    from functools import partial
-
-    from raytpnn.cli.config import settings, tempering_of
-    from raytpnn.cli.note import write_note
-    from raytpnn.cli.running import resources_of
+def told_source(options: FitOptions) -> Source:
+    """Read the data, and tell the user about them."""
     from raytpnn.cli.source import read_source
 
-    resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
     source = read_source(options)
     say(
         f"{source.y.values.shape[0]:,} rows, {len(source.X.names):,} columns to predict {options.target!r} by"
     )
     tell_family(options, source)
+    return source
+
+
+def arguments_of(options: FitOptions, source: Source) -> dict[str, Any]:
+    """What `raytpnn.sample` is called with."""
+    from functools import partial
+
+    from raytpnn.cli.config import settings, tempering_of
+    from raytpnn.cli.note import write_note
+    from raytpnn.cli.running import resources_of
+
+    resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
     from raytpnn.chains.progress import make_reporter
     from raytpnn.engine.settings import Moves
     from raytpnn.engine.units import is_cached

@@ -9,6 +9,7 @@ import typer
 
 COLUMNS, LENGTH, STOPPING = "Columns of the data", "How long", "When to stop"
 RUNNING, DETAILS = "Where to run", "Details"
+VALIDATION = "Held-out rows (results in OUT/cv)"
 EXPRESSION = "Expression data (GEO series matrix, .h5ad, 10x .h5, or a matrix with --samples)"
 
 
@@ -112,6 +113,19 @@ Spread = Annotated[
         help="Replicas of one chain on different workers, swapped at ends of blocks: for many replicas.",
         rich_help_panel=LENGTH,
     ),
+]
+CrossValidation = Annotated[
+    str | None,
+    flag(
+        "Also fit to parts of the rows and predict the rest: folds, or folds x repeats, as 5x5.", VALIDATION
+    ),
+]
+Splits = Annotated[
+    int | None, flag("Instead of folds: so many random splits, 20% of the rows held out.", VALIDATION, min=1)
+]
+Permute = Annotated[
+    int | None,
+    flag("Control: do the same so many times with the target permuted.", VALIDATION, "0", min=0),
 ]
 
 TargetRhat = Annotated[

@@ -40,6 +40,9 @@ class FitOptions:
     seed: int = 0
     replicas: int | None = None
     spread: bool | None = None
+    cv: str | int | None = None
+    splits: int | None = None
+    permute: int = 0
     target_rhat: float | None = None
     target_ess: float | None = None
     time_limit: float | None = None

@@ -26,8 +26,11 @@ def report(
         )
     from raytpnn.posterior.storage import load
     from raytpnn.report.page import write_report
+    from raytpnn.storage.place import Place
+    from raytpnn.validation.results import read_validation
 
     target = out or Path(run) / "report.html"
     post = load(run)
-    write_report(post if annotation is None else post.annotate(annotation), target)
+    post = post if annotation is None else post.annotate(annotation)
+    write_report(post, target, validation=read_validation(Place(run)))
     print(target)

@@ -33,6 +33,8 @@ class Source:
     weight, offset : (n,) or None
     adjustment : dict or None
         What the offset of expression data comes from, in terms of JSON.
+    samples : DataFrame or None
+        Sample table of expression data.
     """
 
     X: Table
@@ -42,6 +44,7 @@ class Source:
     weight: np.ndarray | None
     offset: np.ndarray | None
     adjustment: dict[str, Any] | None = None
+    samples: Any = None
 
 
 def read_source(options: FitOptions) -> Source:

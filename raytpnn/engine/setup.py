@@ -170,6 +170,7 @@ def build_settings(
 ) -> np.record:
     """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
     n, p = len(problem.y), len(problem.codes)
+    prior = prior.resolved(n, p, family.name)
     total = moves.q_add + moves.q_delete + moves.q_change
     centre = intercept_centre(family, problem.y, problem.offset)
     orders = np.cumsum(prior.order_weights(p))

@@ -34,8 +34,10 @@ def column_groups(ensemble: Ensemble, column: np.ndarray) -> dict[tuple[int, ...
         From columns, ascending, to places in `ensemble.components`.
     """
     groups: dict[tuple[int, ...], list[int]] = {}
+    # Plain Python: wide data have a hundred thousand components of one or two features.
+    columns = column.tolist()
     for i, features in enumerate(ensemble.components):
-        groups.setdefault(tuple(np.unique(column[list(features)]).tolist()), []).append(i)
+        groups.setdefault(tuple(sorted({columns[f] for f in features})), []).append(i)
     return groups
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ class Ensemble:
         """Number of terms of all draws."""
         return len(self.terms.beta)
 
-    @property
+    @cached_property
     def order(self) -> np.ndarray:
         """Number of variables of every component."""
         return np.array([len(component) for component in self.components], np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,8 @@ def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
     check_level(level)
     ensemble, encoder = post.ensemble, post.encoder
     annotation = encoder.annotation or Annotation()
-    names = {int(f): annotation.gene(encoder.source(int(f))) for f in ensemble.used}
+    source = {int(f): encoder.source(int(f)) for f in ensemble.used}
+    names = {f: annotation.gene(name) for f, name in source.items()}
     genes = list(dict.fromkeys(names.values()))
     number = {gene: i for i, gene in enumerate(genes)}
     gene_of = np.full(encoder.n_features, -1, np.int64)
@@ -63,7 +65,9 @@ def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
     order = np.array([len(genes_in) for genes_in in sets], np.int64)
     inclusion = norms.count / norms.n_draws
     terms_of = np.bincount(ensemble.component, minlength=len(ensemble.components))
-    texts = [describe(post, annotation, own, terms_of) for own in by_set(members, len(sets))]
+    texts = [
+        describe(source, annotation, ensemble.components, own, terms_of) for own in by_set(members, len(sets))
+    ]
     words = [DIRECTIONS.get(int(d), ("", "")) for d in order]
     known = np.isfinite(up) & (order <= max(DIRECTIONS))
     table = pd.DataFrame(
@@ -92,7 +96,8 @@ def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
 def components_of(ensemble: Ensemble, gene_of: np.ndarray, sets: list[tuple[int, ...]]) -> np.ndarray:
     """Set of genes of every component, (components,) int64."""
     place = {genes: i for i, genes in enumerate(sets)}
-    found = [place[tuple(np.unique(gene_of[list(c)]).tolist())] for c in ensemble.components]
+    genes_of = gene_of.tolist()
+    found = [place[tuple(sorted({genes_of[f] for f in c}))] for c in ensemble.components]
     return np.array(found, np.int64)
 
 
@@ -105,13 +110,16 @@ def by_set(members: np.ndarray, n_sets: int) -> list[list[int]]:
 
 
 def describe(
-    post: Fitted, annotation: Annotation, components: list[int], terms_of: np.ndarray
+    source: dict[int, str],
+    annotation: Annotation,
+    sets: Sequence[tuple[int, ...]],
+    components: list[int],
+    terms_of: np.ndarray,
 ) -> tuple[str, str]:
     """Accessions and probes of some components, those with the most terms first."""
-    encoder, sets = post.encoder, post.ensemble.components
     ranked = sorted(components, key=lambda i: -terms_of[i])
-    probes = ["+".join(encoder.source(f) for f in sets[i]) for i in ranked]
-    sources = dict.fromkeys(encoder.source(f) for i in ranked for f in sets[i])
+    probes = ["+".join(source[f] for f in sets[i]) for i in ranked]
+    sources = dict.fromkeys(source[f] for i in ranked for f in sets[i])
     accessions = dict.fromkeys(annotation.accession[s] for s in sources if s in annotation.accession)
     return "; ".join(accessions), "; ".join(dict.fromkeys(probes))
 

@@ -21,9 +21,11 @@ from raytpnn.report.sections.fit import fit_section, one_line
 from raytpnn.report.sections.importance import importance_section
 from raytpnn.report.sections.quality import quality_section
 from raytpnn.report.sections.single_rows import rows_section
+from raytpnn.report.sections.validation import validation_section
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
+    from raytpnn.validation.summary import CrossValidation
 
 __all__ = ["report_html", "write_report"]
 
@@ -38,6 +40,7 @@ def write_report(
     y: Any = None,
     title: str | None = None,
     offset: Any = None,
+    validation: CrossValidation | None = None,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -59,6 +62,8 @@ def write_report(
     title : str, optional
     offset : (n,), optional
         Of X.
+    validation : CrossValidation, optional
+        Results of `raytpnn.cross_validate`, for a section of their own.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def write_report(
     target = Path(path)
     if target.is_dir():
         raise ValueError(f"{target} is a folder; give the name of a file, such as {target / 'report.html'}")
-    text = report_html(post, rows, X, y, title, offset)
+    text = report_html(post, rows, X, y, title, offset, validation)
     beside = target.with_name(target.name + ".part")
     beside.write_text(text, encoding="utf-8")
     beside.replace(target)
@@ -89,6 +94,7 @@ def report_html(
     y: Any = None,
     title: str | None = None,
     offset: Any = None,
+    validation: CrossValidation | None = None,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     matplotlib_module()
@@ -100,6 +106,7 @@ def report_html(
         fit_section(post),
         convergence_section(post),
         quality_section(post, scored),
+        *([] if validation is None else [validation_section(validation)]),
         importance_section(post),
         effects_section(post),
     ]

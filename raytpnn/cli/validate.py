@@ -1,0 +1,130 @@
+"""Cross-validation as part of `raytpnn fit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from raytpnn.cli.group import say
+from raytpnn.cli.options import FitOptions
+
+if TYPE_CHECKING:
+    from raytpnn.cli.source import Source
+    from raytpnn.validation.cases import Cases
+    from raytpnn.validation.splits import Scheme
+    from raytpnn.validation.summary import CrossValidation
+
+__all__ = ["check_validation", "fitted_before", "tell_validation", "validate"]
+
+# Options of `raytpnn.sample` that fits of a cross-validation have by the same names.
+PASSED_ON = (
+    "chains",
+    "warmup",
+    "draws",
+    "thin",
+    "feature_weights",
+    "max_bins",
+    "missing_indicators",
+    "backend",
+)
+SHOWN = 10
+
+
+def check_validation(options: FitOptions) -> Scheme | None:
+    """How to split; None if nobody asked. What is wrong with it shows before anything is read."""
+    if options.cv is None and options.splits is None:
+        if options.permute:
+            raise ValueError(
+                f"--permute {options.permute} is a control of a cross-validation: give --cv or --splits too"
+            )
+        return None
+    from raytpnn.validation.splits import Scheme
+
+    return Scheme.of(options.cv, options.splits)
+
+
+def fitted_before(options: FitOptions) -> bool:
+    """Whether the fit is there and its cross-validation was begun: then only that is left to do."""
+    from raytpnn.storage.place import Place
+    from raytpnn.validation.results import MARK
+
+    assert options.out is not None
+    return Place(options.out).holds(MARK)
+
+
+def cases_of(options: FitOptions, source: Source) -> Cases:
+    """Rows to split, with all that a training part is to fit for itself."""
+    from raytpnn.cli.expression import split_names
+    from raytpnn.data.preparation import Prepared
+    from raytpnn.validation.cases import Cases
+
+    prepared = isinstance(source.X, Prepared)
+    covariates = tuple(split_names(options.covariates))
+    return Cases(
+        table=source.X.parent if isinstance(source.X, Prepared) else source.X,
+        y=source.y,
+        family=source.family,
+        weight=source.weight,
+        offset=None if covariates else source.offset,
+        preparation={name: getattr(options, name) for name in ("log2", "min_sd", "collapse")}
+        if prepared
+        else None,
+        samples=source.samples if covariates else None,
+        covariates=covariates,
+        annotation=source.X.annotation,
+    )
+
+
+def validate(options: FitOptions, source: Source, scheme: Scheme) -> CrossValidation:
+    """Do the fits; finished ones are kept in the run."""
+    from raytpnn.chains.progress import make_reporter
+    from raytpnn.chains.ray_session import ray_is_meant
+    from raytpnn.cli.config import settings, tempering_of
+    from raytpnn.engine.settings import Moves
+    from raytpnn.model.prior import Prior
+    from raytpnn.storage.place import Place
+    from raytpnn.validation.cross_validate import validate_cases
+
+    assert options.out is not None
+    more: dict[str, Any] = {
+        "prior": settings(Prior, options.prior, "prior"),
+        "moves": settings(Moves, options.moves, "moves"),
+        "tempering": tempering_of(options.tempering, options.replicas, options.spread),
+    }
+    control = f", and {options.permute} with the target permuted" if options.permute else ""
+    say(f"cross-validation: {scheme}{control}")
+    return validate_cases(
+        cases_of(options, source),
+        scheme,
+        options.permute,
+        options.seed,
+        {name: getattr(options, name) for name in PASSED_ON} | more,
+        Place(options.out),
+        ray_is_meant(options.executor, options.address),
+        options.address,
+        make_reporter(True),
+    )
+
+
+def tell_validation(result: CrossValidation, run: str) -> None:
+    """Print scores and the steadiest features."""
+    from rich.text import Text
+
+    from raytpnn.cli.text import new_console, new_table, tell
+    from raytpnn.report.names import shorten
+    from raytpnn.validation.text import SCORE_COLUMNS, number, score_rows, sentences
+
+    console = new_console()
+    tell(console, "\nRows held out")
+    table = new_table(*SCORE_COLUMNS)
+    for row in score_rows(result):
+        table.add_row(*row)
+    console.print(table)
+    for sentence in sentences(result):
+        tell(console, sentence)
+    tell(console)
+    table = new_table("feature", "inclusion, mean of fits", "least", "most", "fits above 0.5")
+    for found in result.features().head(SHOWN).to_dict("records"):
+        figures = [number(found[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")]
+        table.add_row(Text(shorten(str(found["feature"]), 40)), *figures, f"{found['confident']:.0%}")
+    console.print(table)
+    tell(console, f"All tables are in {run}/cv (summary.md, scores.csv, features.csv, ...).")

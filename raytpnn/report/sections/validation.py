@@ -1,0 +1,49 @@
+"""What rows held out say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from raytpnn.report import html
+from raytpnn.validation.text import SCORE_COLUMNS, number, score_rows, sentences
+
+if TYPE_CHECKING:
+    from raytpnn.validation.summary import CrossValidation
+
+__all__ = ["validation_section"]
+
+SHOWN = 20
+
+
+def validation_section(result: CrossValidation) -> str:
+    """Scores of a cross-validation, and how steadily features are found."""
+    rows = [
+        [
+            str(found["feature"]),
+            *(number(found[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")),
+            *(f"{found[name]:.0%}" for name in ("confident", "leading")),
+        ]
+        for found in result.features().head(SHOWN).to_dict("records")
+    ]
+    parts = [
+        html.paragraph(
+            "The model was fitted again to parts of the rows, and the others predicted. This is how well it "
+            "does on rows that it has not seen."
+        ),
+        html.table(list(SCORE_COLUMNS), score_rows(result), "Scores on rows held out"),
+        html.bullets(sentences(result)),
+        html.heading("Is the same found every time?"),
+        html.table(
+            [
+                "Feature",
+                "Inclusion, mean of fits",
+                "least",
+                "most",
+                "fits above 0.5",
+                "fits among the 20 first",
+            ],
+            rows,
+            "Share of draws that hold a feature, over the fits",
+        ),
+    ]
+    return html.section("validation", "Does it hold on other rows?", parts)
