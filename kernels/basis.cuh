@@ -45,7 +45,8 @@ UNIT double factor_table(int j, int feature, double b, double gamma) {
 
 // Write the slopes of factor j in b and in log gamma; `sigmoid` is as `factor_table` left it.
 // The tables are whole after the next barrier.
-UNIT void slope_tables(int j, int feature, double b, double gamma, double c) {
+// Inlined where it is called: as a call of its own, NVRTC 13.0 spills registers of sweep_block on sm_90.
+INTERNAL void slope_tables(int j, int feature, double b, double gamma, double c) {
     const Marginal bins = marginal_of(feature);
     const double* s = at<const double>(chain.work->sigmoid);
     const double inverse = 1.0 / gamma;

@@ -37,6 +37,7 @@ def predict(
     samples: flags.Samples = None,
     layer: flags.Layer = None,
     orientation: flags.Orientation = None,
+    gpu: Annotated[bool, typer.Option("--gpu", help="Predict on a GPU (needs CuPy).")] = False,
 ) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
@@ -57,6 +58,8 @@ def predict(
     from raytpnn.posterior.storage import load
 
     post = load(run)
+    if gpu:
+        post = post.on_gpu()
     shift = None if no_offset else offset or offset_of(run)
     kept = list(keep or [])
     say(f"predicting the rows of {data}")

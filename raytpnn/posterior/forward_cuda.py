@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from raytpnn.engine.device import Device
 from raytpnn.engine.device_memory import on_device
+from raytpnn.model.families import Family
 from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.packs import Packs
+from raytpnn.posterior.prediction import Predictor
 
-__all__ = ["latent_on_device"]
+__all__ = ["DevicePredictor", "latent_on_device"]
 
 THREADS = 256
 # As in the kernel.
@@ -20,6 +24,29 @@ MOST_SHARED_WIDTH = 1024
 # Entries of the tables, and numbers of the result, that are on the device at a time: 256 MB each.
 MOST_TABLE_ENTRIES = 2**26
 MOST_RESULTS = 2**25
+
+
+@dataclass(frozen=True)
+class DevicePredictor(Predictor):
+    """Predictor whose f of all draws comes from a device, to float32 accuracy.
+
+    Means of f and of components are linear in the terms and cheap: those stay on the CPU.
+    """
+
+    device: Device
+
+    def latent(self, codes: np.ndarray, offset: np.ndarray, packs: Packs | None = None) -> np.ndarray:
+        """Latent f of every draw at every row, (D, n) float64; of some terms only, on the CPU."""
+        if packs is not None:
+            return super().latent(codes, offset, packs)
+        return latent_on_device(self.device, self.ensemble, codes, offset)
+
+    def mean(self, family: Family, codes: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """Posterior mean of the mean response, (n,) float64."""
+        if family.identity_mean:
+            return super().mean(family, codes, offset)
+        blocks = self.latent_blocks(codes, offset)
+        return np.concatenate([np.zeros(0), *(family.mean(f).mean(axis=0) for _, f in blocks)])
 
 
 class _Memory:

@@ -60,6 +60,27 @@ class Posterior(Fitted):
         codes, offset = self.encode_rows(X, offset)
         return self.predictor.latent_mean(codes) + offset
 
+    def on_gpu(self) -> Posterior:
+        """The same posterior, whose predictions over all draws run on a GPU.
+
+        `predict`, `predict_draws`, `interval`, `quantile` and `log_density` then agree with those of the CPU
+        to float32 accuracy. Like the CUDA backend, this has not yet been run on a GPU.
+
+        Raises
+        ------
+        DeviceError
+            If there is no GPU, or no CuPy; the message says what is missing.
+        """
+        from copy import copy
+
+        from raytpnn.engine.device import find_devices
+        from raytpnn.posterior.forward_cuda import DevicePredictor
+
+        other = copy(self)
+        # In the place of the cached one.
+        other.__dict__["predictor"] = DevicePredictor(self.ensemble, find_devices()[0])
+        return other
+
     def predictive_sd(self, X: Any, offset: Any = None) -> np.ndarray:
         """Give the standard deviation of the predictive distribution of a new response, (n,).
 
