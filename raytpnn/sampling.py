@@ -8,14 +8,15 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from raytpnn.chains.account import options_of, outcome_of
 from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
-from raytpnn.chains.coordinator import Finish, Goal, Journal
-from raytpnn.chains.plan import Length, Plan, make_plan
+from raytpnn.chains.coordinator import Finish, Goal
+from raytpnn.chains.plan import Length, make_plan
 from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
 from raytpnn.chains.resources import Resources
@@ -35,7 +36,6 @@ from raytpnn.model.prior import Prior
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
-from raytpnn.posterior.tempering import TemperingReport
 from raytpnn.storage.place import Place
 
 __all__ = ["resume", "sample"]
@@ -171,7 +171,7 @@ def sample(
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
         plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
-        config = _options(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
+        config = options_of(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
         if helper is not None:
             helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -181,7 +181,7 @@ def sample(
             if folder is not None:
                 store = Run.begin(folder, plan, rows, encoder, response.classes, config)
             finish = conduct(plan, store, journal, encoder.labels, ways)
-            config |= _outcome(plan, journal, finish, ways)
+            config |= outcome_of(plan, journal, finish, ways)
             if isinstance(store, Run):
                 store.end(config, finish.rounds)
             drawn = _drawn(store, finish)
@@ -249,7 +249,7 @@ def resume(
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
     with connected(ways) if any(journal.to_do) else nullcontext():
         finish = conduct(plan, opened, journal, rows.bins.names, ways)
-    config = opened.manifest["config"] | _outcome(plan, journal, finish, ways)
+    config = opened.manifest["config"] | outcome_of(plan, journal, finish, ways)
     config["sampling_seconds"] += before
     opened.end(config, finish.rounds)
     if not opened.manifest["n_draws"]:
@@ -363,47 +363,3 @@ def _tell_if_short(drawn: Draws, finish: Finish, length: Length) -> None:
         warnings.warn(
             f"stopped by {finish.stopped}: kept {counts} draws of {length.draws} for each chain", stacklevel=3
         )
-
-
-def _options(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any]:
-    """What the run was asked to be."""
-    named = feature_weights is None or isinstance(feature_weights, str)
-    length = asdict(plan.length)
-    return {
-        "family": plan.family.name,
-        "seed": plan.seed,
-        **length,
-        "prior": asdict(plan.prior),
-        "moves": asdict(plan.moves),
-        "feature_weights": feature_weights if named else "array",
-        "max_bins": max_bins,
-        "backend": plan.backend,
-    }
-
-
-def _outcome(plan: Plan, journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
-    """How it went."""
-    last = [reports[max(reports)] if reports else None for reports in journal.reports]
-    return {
-        "executor": "ray" if ways.on_ray else "threads",
-        "stopped": finish.stopped,
-        "target_rhat": ways.goal.rhat,
-        "target_ess": ways.goal.ess,
-        "converged": finish.reached,
-        "sampling_seconds": finish.seconds,
-        "assessing_seconds": finish.assessing,
-        "acceptance": [{} if report is None else report.acceptance for report in last],
-        "tempering": None if plan.tempering is None else _tempered(plan.tempering, journal, finish.rounds),
-    }
-
-
-def _tempered(tempering: Tempering, journal: Journal, rounds: int | None) -> dict[str, Any]:
-    """What the ensembles report, of the rounds that count."""
-    ladders, levels = [], []
-    for reports in journal.reports:
-        counted = [reports[block] for block in sorted(reports) if rounds is None or block < rounds]
-        if counted:
-            drawn = [report.watched.levels for report in counted if report.watched is not None]
-            ladders.append(counted[-1].ladder)
-            levels.append(np.concatenate([np.zeros((0, tempering.replicas)), *drawn]))
-    return asdict(tempering) | TemperingReport(ladders, levels).summary()

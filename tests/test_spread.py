@@ -7,7 +7,7 @@ import signal
 
 import numpy as np
 import pytest
-from ray_cases import Disturber
+from ray_cases import Disturber, local_ray
 from run_cases import assert_same_draws, files_of, small_data
 
 import raytpnn
@@ -98,16 +98,8 @@ ray = pytest.importorskip("ray")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Ray with four CPUs, whatever the machine has."""
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+    with local_ray(4):
+        yield
 
 
 @pytest.mark.parametrize("workers", [1, 3])
