@@ -50,6 +50,7 @@ class SmallModel:
 
     def __post_init__(self) -> None:
         n, p = self.X.shape
+        self.prior = self.prior.resolved(n, p, self.family)
         levels = [np.unique(self.X[:, j], return_inverse=True, return_counts=True) for j in range(p)]
         self.codes = np.array([level[1] for level in levels], np.uint8)
         self.weight = [level[2] / n for level in levels]

@@ -183,7 +183,7 @@ def test_doctor_reports_for_people_and_programs():
         "ray",
         "nvidia-smi",
         "cache",
-        "never",
+        "it has not yet been run on a GPU",
         "RAYTPNN_SECRET_TOKEN",
     ):
         assert text in told.stdout
