@@ -3,7 +3,7 @@
     python examples/genomics.py GSE4107_series_matrix.txt.gz --target title --positive '~patient' \
         --annotation gpl570_annotation.csv.gz --out run --cv 5x2 --permute 10
     ray job submit --address http://head:8265 --working-dir examples -- python genomics.py \
-        /shared/GSE4107_series_matrix.txt.gz --target title --positive '~patient' --out /shared/run
+        /shared/GSE4107_series_matrix.txt.gz --target title --positive '~patient' --out /shared/run --gpus 1
 
 It reads the file (also .h5ad, 10x .h5, or a matrix with --samples), says which samples and classes it took,
 samples the posterior, cross-validates if asked to, and writes to the folder
@@ -13,23 +13,27 @@ samples the posterior, cross-validates if asked to, and writes to the folder
     cv/summary.md   scores on samples held out, what chance looks like, which genes are found every time
 
 beside the run itself, which `raytpnn predict`, `diagnose` and `resume` take. Chains run in threads of this
-machine; on a Ray cluster if the script runs there (`ray job submit`, or --address), where all nodes must see
-the file and the folder; --executor ray starts a Ray of its own. Only the installed package is needed (with
-the extra "report"; "h5ad" for such files).
+machine; on a Ray cluster if the script runs there (`ray submit`, `ray job submit`, or --address), where all
+nodes must see the folder, which may be s3:// or gs:// like the data; with --gpus on its GPUs. --executor ray
+starts a Ray of its own. Only the installed package is needed (with the extra "report"; "h5ad" for h5 files).
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import raytpnn
 from raytpnn.chains.progress import make_reporter
 from raytpnn.chains.ray_session import RaySession, ray_is_meant
 from raytpnn.report.page import write_report
+from raytpnn.storage.fetch import local_copy
+from raytpnn.storage.place import Place
 from raytpnn.validation.text import to_markdown
 
 BEGIN = time.monotonic()
@@ -59,6 +63,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--executor", choices=["auto", "threads", "ray"], default="auto")
     parser.add_argument("--address", help="of a Ray cluster")
+    parser.add_argument(
+        "--gpus", type=float, default=0.0, help="GPUs a worker on Ray; a fraction shares one, 0 takes CPUs"
+    )
     return parser.parse_args()
 
 
@@ -66,14 +73,22 @@ def session(options: argparse.Namespace) -> AbstractContextManager[Any]:
     """One Ray for all steps, if they run on Ray."""
     if not ray_is_meant(options.executor, options.address):
         return nullcontext()
-    return RaySession(options.address, raytpnn.Resources(), make_reporter(True))
+    return RaySession(options.address, raytpnn.Resources(gpus=options.gpus), make_reporter(True))
+
+
+def put_report(place: Place, post: raytpnn.Posterior, title: str, found: Any) -> None:
+    """Write the page to where the run is, also in a bucket."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        write_report(post, page, title=title, validation=found)
+        place.write("report.html", page.read_bytes())
 
 
 def main() -> None:
     """Do all of it."""
     options = arguments()
     tell(f"reading {options.data}")
-    data = raytpnn.read_expression(options.data, samples=options.samples)
+    data = raytpnn.read_expression(local_copy(options.data), samples=options.samples)
     y, usable, text = data.target(options.target, options.positive)
     tell(f"{data.n_samples:,} samples, {data.n_features:,} features; target {text}")
     if y.classes is None:
@@ -87,14 +102,17 @@ def main() -> None:
         "feature_weights": options.feature_weights,
     }
     where = {"out": options.out, "executor": options.executor, "address": options.address}
+    place, gpus = Place(options.out), raytpnn.Resources(gpus=options.gpus)
     with session(options):
         table = raytpnn.prepare(data, annotation=annotation)
         for line in table.preparation.told():
             tell(line)
-        post = raytpnn.sample(table, y, "bernoulli", seed=options.seed, progress=True, **chains, **where)
+        post = raytpnn.sample(
+            table, y, "bernoulli", seed=options.seed, progress=True, resources=gpus, **chains, **where
+        )
         tell(f"{post.draws.n_draws:,} draws of {options.chains} chains")
         genes = post.genes()
-        genes.to_csv(f"{options.out}/genes.csv", index=False)
+        place.write("genes.csv", genes.to_csv(index=False).encode())
         tell(f"genes.csv: {len(genes):,} genes and combinations")
         found = None
         if options.cv:
@@ -111,12 +129,7 @@ def main() -> None:
                 **chains,
                 **where,
             )
-    write_report(
-        post.thin(options.report_draws),
-        f"{options.out}/report.html",
-        title=f"{options.target} in {data.source}",
-        validation=found,
-    )
+    put_report(place, post.thin(options.report_draws), f"{options.target} in {data.source}", found)
     tell(f"everything is in {options.out}: report.html, genes.csv" + (", cv/summary.md" if found else ""))
     shown = ["rank", "gene", "accession", "importance", "inclusion_any", "direction", "direction_probability"]
     print(genes[shown].head(20).to_string(index=False, float_format="{:.3f}".format))

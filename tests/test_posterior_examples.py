@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from expression_cases import matrix, write_series
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -20,6 +21,42 @@ def load(path):
 
 def cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_genomics_from_a_series_matrix(tmp_path, capsys, monkeypatch):
+    values, label = matrix(n=20, p=40)
+    rows = {f"p{j}_at": values[:, j] for j in range(40)}
+    names = [f"GSM{i}" for i in range(20)]
+    lines = [
+        "!Sample_title\t"
+        + "\t".join(f'"{"patient" if one else "control"} {i}"' for i, one in enumerate(label)),
+        "!Sample_geo_accession\t" + "\t".join(f'"{name}"' for name in names),
+        "!series_matrix_table_begin",
+        "\t".join(['"ID_REF"', *names]),
+        *("\t".join([name, *(f"{cell:.3f}" for cell in cells)]) for name, cells in rows.items()),
+        "!series_matrix_table_end",
+    ]
+    data = write_series(tmp_path / "x_series_matrix.txt.gz", lines)
+    annotation = tmp_path / "genes.csv"
+    annotation.write_text("probe_id,gene_symbol\np0_at,BRCA1\np1_at,TP53\n")
+    out = tmp_path / "run"
+    size = ["--chains", "2", "--warmup", "60", "--draws", "40", "--executor", "threads", "--cv", "2"]
+    named = [
+        "--target",
+        "title",
+        "--positive",
+        "~patient",
+        "--annotation",
+        str(annotation),
+        "--out",
+        str(out),
+    ]
+    monkeypatch.setattr("sys.argv", ["x", str(data), *named, *size])
+    load(EXAMPLES / "genomics.py").main()
+    assert "BRCA1" in capsys.readouterr().out
+    assert (out / "genes.csv").read_text().splitlines()[1].split(",")[1] == "BRCA1"
+    assert "BRCA1" in (out / "report.html").read_text()
+    assert "AUROC" in (out / "cv" / "summary.md").read_text()
 
 
 def test_coverage_of_abalone(real_data, capsys, monkeypatch):
