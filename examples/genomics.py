@@ -3,7 +3,8 @@
     python examples/genomics.py GSE4107_series_matrix.txt.gz --target title --positive '~patient' \
         --annotation gpl570_annotation.csv.gz --out run --cv 5x2 --permute 10
     ray job submit --address http://head:8265 --working-dir examples -- python genomics.py \
-        /shared/GSE4107_series_matrix.txt.gz --target title --positive '~patient' --out /shared/run --gpus 1
+        /shared/GSE4107_series_matrix.txt.gz --target title --positive '~patient' --out /shared/run \
+        --gpus 1 --workers 8 --wait
 
 It reads the file (also .h5ad, 10x .h5, or a matrix with --samples), says which samples and classes it took,
 samples the posterior, cross-validates if asked to, and writes to the folder
@@ -14,8 +15,8 @@ samples the posterior, cross-validates if asked to, and writes to the folder
 
 beside the run itself, which `raytpnn predict`, `diagnose` and `resume` take. Chains run in threads of this
 machine; on a Ray cluster if the script runs there (`ray submit`, `ray job submit`, or --address), where all
-nodes must see the folder, which may be s3:// or gs:// like the data; with --gpus on its GPUs. --executor ray
-starts a Ray of its own. Only the installed package is needed (with the extra "report"; "h5ad" for h5 files).
+nodes must see the folder, which may be s3:// or gs:// like the data; with --gpus on its GPUs. A cluster that
+grows on demand needs --workers and --wait. --executor ray starts a Ray of its own. Only the installed package is needed (with the extra "report"; "h5ad" for h5 files).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from typing import Any
 import raytpnn
 from raytpnn.chains.progress import make_reporter
 from raytpnn.chains.ray_session import RaySession, ray_is_meant
+from raytpnn.report.canvas import matplotlib_module
 from raytpnn.report.page import write_report
 from raytpnn.storage.fetch import local_copy
 from raytpnn.storage.place import Place
@@ -66,14 +68,23 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--gpus", type=float, default=0.0, help="GPUs a worker on Ray; a fraction shares one, 0 takes CPUs"
     )
+    parser.add_argument("--workers", type=int, help="workers on Ray to ask for, so that a cluster grows")
+    parser.add_argument(
+        "--wait", action="store_true", help="begin while no node of the cluster can hold a worker yet"
+    )
     return parser.parse_args()
+
+
+def resources(options: argparse.Namespace) -> raytpnn.Resources:
+    """What chains ask of Ray."""
+    return raytpnn.Resources(workers=options.workers, gpus=options.gpus, wait=options.wait)
 
 
 def session(options: argparse.Namespace) -> AbstractContextManager[Any]:
     """One Ray for all steps, if they run on Ray."""
     if not ray_is_meant(options.executor, options.address):
         return nullcontext()
-    return RaySession(options.address, raytpnn.Resources(gpus=options.gpus), make_reporter(True))
+    return RaySession(options.address, resources(options), make_reporter(True))
 
 
 def put_report(place: Place, post: raytpnn.Posterior, title: str, found: Any) -> None:
@@ -87,6 +98,8 @@ def put_report(place: Place, post: raytpnn.Posterior, title: str, found: Any) ->
 def main() -> None:
     """Do all of it."""
     options = arguments()
+    # What the report needs shows now, not after hours of sampling.
+    matplotlib_module()
     tell(f"reading {options.data}")
     data = raytpnn.read_expression(local_copy(options.data), samples=options.samples)
     y, usable, text = data.target(options.target, options.positive)
@@ -102,13 +115,13 @@ def main() -> None:
         "feature_weights": options.feature_weights,
     }
     where = {"out": options.out, "executor": options.executor, "address": options.address}
-    place, gpus = Place(options.out), raytpnn.Resources(gpus=options.gpus)
+    place, asked = Place(options.out), resources(options)
     with session(options):
         table = raytpnn.prepare(data, annotation=annotation)
         for line in table.preparation.told():
             tell(line)
         post = raytpnn.sample(
-            table, y, "bernoulli", seed=options.seed, progress=True, resources=gpus, **chains, **where
+            table, y, "bernoulli", seed=options.seed, progress=True, resources=asked, **chains, **where
         )
         tell(f"{post.draws.n_draws:,} draws of {options.chains} chains")
         genes = post.genes()

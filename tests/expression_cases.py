@@ -53,3 +53,19 @@ def matrix(n=24, p=60, seed=0):
     label = (np.arange(n) % 2).astype(bool)
     values[:, 0] = np.where(label, 4000.0, 40.0) * 2.0 ** rng.normal(0.0, 0.4, n)
     return values.astype(np.float32), label
+
+
+def write_two_classes(path, n=20, p=40):
+    """Write a series matrix of patients and controls, told by their titles; p0_at tells them apart."""
+    values, label = matrix(n, p)
+    names = [f"GSM{i}" for i in range(n)]
+    titles = [f'"{"patient" if one else "control"} {i}"' for i, one in enumerate(label)]
+    lines = [
+        "\t".join(["!Sample_title", *titles]),
+        "\t".join(["!Sample_geo_accession", *(f'"{name}"' for name in names)]),
+        "!series_matrix_table_begin",
+        "\t".join(['"ID_REF"', *names]),
+        *("\t".join([f"p{j}_at", *(f"{cell:.3f}" for cell in values[:, j])]) for j in range(p)),
+        "!series_matrix_table_end",
+    ]
+    return write_series(path, lines)

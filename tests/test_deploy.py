@@ -35,7 +35,9 @@ def test_ray_takes_the_cluster_file(name):
     assert "RAY_AUTH_MODE=token" in starts
     assert "--dashboard-host=127.0.0.1" in starts
     assert all("RAY_AUTH_MODE=token" in c for c in seen["worker_start_ray_commands"] if "ray start" in c)
-    assert any("/raytpnn[cluster" in command for command in seen["setup_commands"])
+    # What examples/genomics.py needs beside the package.
+    extras = re.search(r"/raytpnn\[([\w,]+)\]", " ".join(seen["setup_commands"]))[1].split(",")
+    assert {"cluster", "report", "h5ad"} <= set(extras)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +180,8 @@ def test_the_image_has_no_root_and_a_base_with_a_version():
     assert users[-1].isdigit()
     assert int(users[-1]) > 0
     assert re.search(r"^FROM \S+:\d+\.\d+\.\d+\S*$", text, re.MULTILINE)
+    extras = re.search(r"^ARG EXTRAS=(\S+)", text, re.MULTILINE)[1].split(",")
+    assert {"cluster", "report", "h5ad"} <= set(extras)
 
 
 def test_versions_of_ray_agree():

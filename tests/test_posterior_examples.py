@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from expression_cases import matrix, write_series
+from expression_cases import write_two_classes
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -24,19 +25,7 @@ def cells(line):
 
 
 def test_genomics_from_a_series_matrix(tmp_path, capsys, monkeypatch):
-    values, label = matrix(n=20, p=40)
-    rows = {f"p{j}_at": values[:, j] for j in range(40)}
-    names = [f"GSM{i}" for i in range(20)]
-    lines = [
-        "!Sample_title\t"
-        + "\t".join(f'"{"patient" if one else "control"} {i}"' for i, one in enumerate(label)),
-        "!Sample_geo_accession\t" + "\t".join(f'"{name}"' for name in names),
-        "!series_matrix_table_begin",
-        "\t".join(['"ID_REF"', *names]),
-        *("\t".join([name, *(f"{cell:.3f}" for cell in cells)]) for name, cells in rows.items()),
-        "!series_matrix_table_end",
-    ]
-    data = write_series(tmp_path / "x_series_matrix.txt.gz", lines)
+    data = write_two_classes(tmp_path / "x_series_matrix.txt.gz")
     annotation = tmp_path / "genes.csv"
     annotation.write_text("probe_id,gene_symbol\np0_at,BRCA1\np1_at,TP53\n")
     out = tmp_path / "run"
@@ -57,6 +46,22 @@ def test_genomics_from_a_series_matrix(tmp_path, capsys, monkeypatch):
     assert (out / "genes.csv").read_text().splitlines()[1].split(",")[1] == "BRCA1"
     assert "BRCA1" in (out / "report.html").read_text()
     assert "AUROC" in (out / "cv" / "summary.md").read_text()
+
+
+def test_genomics_can_ask_a_cluster_to_grow(monkeypatch):
+    example = load(EXAMPLES / "genomics.py")
+    needed = ["x", "data.txt", "--target", "t", "--out", "run"]
+    monkeypatch.setattr("sys.argv", [*needed, "--workers", "8", "--wait", "--gpus", "0.5"])
+    asked = example.resources(example.arguments())
+    assert (asked.workers, asked.wait, asked.gpus) == (8, True, 0.5)
+
+
+def test_genomics_says_at_once_that_it_cannot_draw(monkeypatch, tmp_path):
+    """Not after hours of sampling."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("sys.argv", ["x", str(tmp_path / "none"), "--target", "t", "--out", str(tmp_path)])
+    with pytest.raises(ImportError, match=r"raytpnn\[report\]"):
+        load(EXAMPLES / "genomics.py").main()
 
 
 def test_coverage_of_abalone(real_data, capsys, monkeypatch):

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from deploy_cases import DEPLOY, documents
+from expression_cases import write_two_classes
 from run_cases import assert_same_draws
 from submit_case import main as fit_here
 from test_ray_cluster import free_port
@@ -172,4 +173,20 @@ def test_up_and_submit(cluster_file, home, tmp_path):
     assert "Active" in status
     said = launcher(home, "exec", "--no-config-cache", cluster_file, f"raytpnn watch --once {run}")
     assert "finished, 12 of 12 blocks" in said
+    genomics(home, cluster_file, tmp_path)
     print(f"ray up took {up:.0f} s")
+
+
+def genomics(home, cluster_file, tmp_path):
+    """Submit the example as deploy/README.md tells, with what the cluster file has installed."""
+    data = write_two_classes(tmp_path / "x_series_matrix.txt.gz")
+    out = tmp_path / "genomics"
+    size = ["--chains", "2", "--warmup", "100", "--draws", "100", "--cv", "2"]
+    named = [data, "--target", "title", "--positive", "~patient", "--out", out, "--address", "auto", *size]
+    said = launcher(
+        home, "submit", "--no-config-cache", cluster_file, ROOT / "examples" / "genomics.py", "--", *named
+    )
+    assert "p0_at" in said
+    assert (out / "genes.csv").read_text().splitlines()[1].split(",")[1] == "p0_at"
+    assert "p0_at" in (out / "report.html").read_text()
+    assert "AUROC" in (out / "cv" / "summary.md").read_text()
