@@ -16,7 +16,8 @@ samples the posterior, cross-validates if asked to, and writes to the folder
 beside the run itself, which `raytpnn predict`, `diagnose` and `resume` take. Chains run in threads of this
 machine; on a Ray cluster if the script runs there (`ray submit`, `ray job submit`, or --address), where all
 nodes must see the folder, which may be s3:// or gs:// like the data; with --gpus on its GPUs. A cluster that
-grows on demand needs --workers and --wait. --executor ray starts a Ray of its own. Only the installed package is needed (with the extra "report"; "h5ad" for h5 files).
+grows on demand needs --workers and --wait. --executor ray starts a Ray of its own. Only the installed package
+is needed (with the extra "report"; "h5ad" for h5 files).
 """
 
 from __future__ import annotations
