@@ -104,6 +104,27 @@ def test_workers_that_join_later_take_part(cluster, long_run, begun):
     assert disturber.result in {report.where["node"] for report in reports}
 
 
+def test_a_cluster_without_room_is_an_error_unless_one_waits_for_it_to_grow(cluster, long_run, begun):
+    class Grower(Reporter):
+        """Adds a node when it is told that there are no workers."""
+
+        told: tuple[str, ...] = ()
+
+        def update(self, chains, where):
+            if where not in self.told:
+                self.told = (*self.told, where)
+                if "waiting for workers" in where:
+                    add_node(cluster, 2)
+
+    grower = Grower()
+    with pytest.raises(ClusterError, match="no node of the cluster can hold a worker"):
+        raytpnn.resume(begun, executor="ray")
+    raytpnn.resume(begun, executor="ray", resources=raytpnn.Resources(workers=2, wait=True), progress=grower)
+    assert_same_draws(long_run, begun)
+    assert "waiting for workers" in grower.told[0]
+    assert len(grower.told) > 1
+
+
 def test_a_run_goes_on_on_a_cluster_of_another_size(cluster, long_run, begun):
     """One node of one CPU; then, after an interrupt, two others of two."""
     import json
