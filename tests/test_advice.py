@@ -155,6 +155,21 @@ def test_inner_quantities_do_not_decide_but_are_told():
     assert judged(values).state == "no"
 
 
+def test_components_do_not_decide_but_are_told():
+    values = quantities(7)
+    split = np.repeat([[0.0], [0.0], [1.0], [1.0]], 400, axis=1)
+    split[:, ::50] = 0.5
+    answer = judged(values | {"inclusion[a x b]": split})
+    assert answer.state == "yes"
+    assert "inclusion[a x b]" in " ".join(answer.advice)
+    assert "single components" in " ".join(answer.advice)
+    assert judged(values).advice == []
+    # Targets are about what is watched while chains run.
+    seen = evidence(values | {"inclusion[a x b]": split})
+    aimed = judge(seen, convergence_of(seen), True, 1.05)
+    assert "inclusion" not in aimed.headline
+
+
 def test_chains_are_apart_by_what_decides():
     values = quantities(8, draws=1000)
     values["f[0]"][1] += 0.9

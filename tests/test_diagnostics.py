@@ -82,6 +82,8 @@ def test_quantities_of_a_posterior():
     assert {"f[0]", "f[199]"} <= set(names)
     importance = [name for name in names if name.startswith("importance[")]
     assert len(importance) == post.bins.n_features
+    leading = [" x ".join(names) for names in post.components()["component"].head(10)]
+    assert [name for name in names if name.startswith("component[")] == [f"component[{c}]" for c in leading]
     assert table["rhat"].notna().all()
     assert (table["note"] == "").all()
 
@@ -105,6 +107,25 @@ def test_importance_of_a_feature_joins_its_components():
     assert list(squares.values()) == sorted(squares.values(), reverse=True)
     order = post.ensemble.order[post.norms.component]
     assert sum(squares.values()) == pytest.approx(np.sum(order * post.norms.norm**2))
+
+
+def test_components_are_compared_by_their_norm_and_by_being_there():
+    post, _ = random_posterior(np.random.default_rng(37), length=20)
+    from raytpnn.posterior.diagnostics import component_quantities
+
+    found = component_quantities(post.ensemble, post.norms, post.names, 5)
+    listed = post.components().head(5)
+    terms = post.terms()
+    for row in listed.itertuples():
+        label = " x ".join(row.component)
+        assert found[f"component[{label}]"].mean() == pytest.approx(row.importance)
+        held = terms[terms["features"].map(frozenset) == frozenset(row.component)][["chain", "draw"]]
+        there = post.scalars()[["chain", "draw"]].apply(tuple, axis=1).isin(set(held.apply(tuple, axis=1)))
+        if row.inclusion < 1.0:
+            np.testing.assert_array_equal(found[f"inclusion[{label}]"], there)
+        else:
+            assert f"inclusion[{label}]" not in found
+    assert listed["inclusion"].min() < 1.0
 
 
 @pytest.mark.parametrize(("family", "there"), [("gaussian", True), ("bernoulli", False), ("poisson", False)])

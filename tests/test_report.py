@@ -22,7 +22,8 @@ from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
 from raytpnn.report.sections.effects import leading_effects
 from raytpnn.report.shapley import shapley_by_column
-from raytpnn.report.verdict import judge
+from raytpnn.posterior.compared import evidence_of
+from raytpnn.report.verdict import verdict_of
 
 VOID = {"meta", "link", "img", "br", "hr"}
 
@@ -216,13 +217,14 @@ def fake_table(rhat, ess, inner_rhat=1.0):
     ],
 )
 def test_verdict_follows_the_diagnostics(rhat, ess, inner, state):
-    answer = judge(mixed()[0], fake_table(rhat, ess, inner))
+    answer = verdict_of(evidence_of(mixed()[0]), fake_table(rhat, ess, inner))
     assert answer.state == state
-    assert bool(answer.advice) == (state != "yes")
+    assert bool(answer.advice) == (state != "yes" or inner == 1.5)
     starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "It cannot be told"}
     assert answer.headline.startswith(starts[state])
     if state == "no":
         assert ("have not found the same" in answer.headline) == (rhat > 1.05)
+        assert "Do not rely on the figures below." in answer.reasons
     if inner == 1.5:
         assert "do not fully agree" in " ".join(answer.reasons)
 
@@ -231,8 +233,8 @@ def test_one_chain_cannot_be_judged(tmp_path):
     X = np.random.default_rng(9).normal(size=(40, 1))
     post = raytpnn.sample(X, X[:, 0], chains=1, warmup=20, draws=20)
     text = outline(write_report(post, tmp_path / "one.html")).text
-    assert "there is one chain only" in text
-    assert "chains=4" in text
+    assert "It cannot be told: R-hat compares chains, and one only has draws." in text
+    assert "--chains 4" in text
     assert "scores are better than they will be on new rows" in text
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from raytpnn.chains.monitor import Convergence, Monitor
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
+from raytpnn.posterior.compared import PROBE_ROWS
 from raytpnn.posterior.norms import evenly_spaced
-from raytpnn.posterior.posterior import PROBE_ROWS
 from raytpnn.storage.checkpoint import READERS, good_block
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.manifest import read_manifest

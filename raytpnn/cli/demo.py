@@ -50,24 +50,18 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     """Convergence, score on held-out rows and leading components."""
     import numpy as np
 
+    from raytpnn.cli.diagnose import tell_judgement
     from raytpnn.cli.summary import components_table
     from raytpnn.cli.text import new_console, tell
+    from raytpnn.posterior.advice import convergence_of, judge
+    from raytpnn.posterior.compared import evidence_of
 
     console = new_console()
-    diagnostics = post.diagnostics()
-    fits = diagnostics[diagnostics["quantity"].str.startswith("f[")]
     seconds = post.config["sampling_seconds"]
     tell(console, f"\n{post.draws.n_draws} draws in {seconds:.1f} s")
-    if fits["rhat"].notna().any():
-        median, worst = fits["rhat"].median(), fits["rhat"].max()
-        verdict = "converged" if worst < 1.05 else "not converged: run longer chains for final numbers"
-        tell(
-            console,
-            f"R-hat of the fitted values: median {median:.3f}, worst {worst:.3f} ({verdict}); "
-            f"effective draws: median {fits['ess_bulk'].median():.0f}",
-        )
-    else:
-        tell(console, f"R-hat: {fits['note'].iloc[0]}")
+    evidence = evidence_of(post)
+    tell_judgement(console, judge(evidence, convergence_of(evidence)))
+    tell(console)
     error = float(np.sqrt(np.mean((post.predict(X) - y) ** 2)))
     plain = float(np.sqrt(np.mean((mean - y) ** 2)))
     low, high = post.interval(X, level=0.9).T

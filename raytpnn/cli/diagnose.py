@@ -42,7 +42,7 @@ def diagnose(
         target_rhat, target_ess = noted_targets(Place(run))
     from raytpnn.cli.health import examine
 
-    health = examine(run, target_rhat, target_ess)
+    health = examine(run, target_rhat, target_ess, components=True)
     if json:
         print_json(health)
     else:

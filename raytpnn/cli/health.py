@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from raytpnn.chains.conduct import journal_of
 from raytpnn.chains.monitor import LEAST_ESS_A_CHAIN, Convergence, Monitor
 from raytpnn.chains.run import Run
-from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge
+from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, of_components
+from raytpnn.posterior.compared import PROBE_ROWS, components_by_chain, evidence_of
+from raytpnn.posterior.storage import load
 from raytpnn.storage.checkpoint import draws_name
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
@@ -75,7 +77,12 @@ class Health:
         return self.judgement.state == "yes"
 
 
-def examine(run: str, target_rhat: float | None = None, target_ess: float | None = None) -> Health:
+def examine(
+    run: str,
+    target_rhat: float | None = None,
+    target_ess: float | None = None,
+    components: bool = False,
+) -> Health:
     """Look at a run: finished, stopped, under way or killed.
 
     Parameters
@@ -84,17 +91,22 @@ def examine(run: str, target_rhat: float | None = None, target_ess: float | None
         Folder or URI.
     target_rhat, target_ess : float, optional
         What is asked for.
+    components : bool
+        Compare single components too, which takes all draws of a run that has ended.
     """
     place = Place(run)
     manifest = read_manifest(place)
     looked = of_run(place, manifest, run) if "plan" in manifest else of_posterior(run)
     evidence, chains, problems, (blocks, planned) = looked
+    if components and "plan" in manifest and manifest["state"] != "running" and manifest["n_draws"]:
+        evidence = replace(evidence, quantities=evidence.quantities | components_by_chain(load(run)))
     table = convergence_of(evidence)
     reached = None
     if target_rhat is not None or target_ess is not None:
-        names = table["quantity"].tolist()
+        watched = table[~of_components(table)]
+        names = watched["quantity"].tolist()
         rhat, bulk, tail = (
-            dict(zip(names, table[column].tolist(), strict=True))
+            dict(zip(names, watched[column].tolist(), strict=True))
             for column in ("rhat", "ess_bulk", "ess_tail")
         )
         convergence = Convergence(evidence.draws, rhat, bulk, tail)
@@ -121,7 +133,6 @@ Looked = tuple[Evidence, list[ChainSummary], list[str], tuple[int, int]]
 def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
     """Look at checkpoints. What is compared is what the coordinator compares while chains run."""
     from raytpnn.posterior.norms import evenly_spaced
-    from raytpnn.posterior.posterior import PROBE_ROWS
     from raytpnn.posterior.storage import read_encoder
 
     opened = Run(place, manifest)
@@ -173,29 +184,10 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
 
 def of_posterior(run: str) -> Looked:
     """Look at a posterior that was saved without its chains' states."""
-    from raytpnn.posterior.diagnostics import by_chain, feature_importance, scalar_quantities
-    from raytpnn.posterior.norms import evenly_spaced
-    from raytpnn.posterior.posterior import LEADING_FEATURES, PROBE_ROWS
-    from raytpnn.posterior.storage import load
-
     post = load(run)
-    rows = evenly_spaced(post.bins.n_rows, PROBE_ROWS)
-    f = post.predictor.latent(
-        np.array(post.bins.codes[post.ensemble.used[:, None], rows]), np.zeros(len(rows))
-    )
-    flat = scalar_quantities(post.draws, post.family)
-    flat |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
-    flat |= feature_importance(post.ensemble, post.norms, post.names, LEADING_FEATURES)
-    quantities = {name: by_chain(post.draws, values) for name, values in flat.items()}
+    evidence = evidence_of(post)
     numbers, lengths = np.unique(post.draws.chain, return_counts=True)
-    acceptance = tuple(post.config.get("acceptance", []))
-    evidence = Evidence(
-        quantities=quantities,
-        chains=tuple(int(number) for number in numbers),
-        acceptance=acceptance,
-        resumable=False,
-        config=post.config,
-    )
+    acceptance = evidence.acceptance
     summaries = []
     for i, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
         mine = post.draws.chain == number

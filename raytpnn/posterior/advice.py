@@ -14,13 +14,15 @@ from raytpnn.posterior.odd_chains import OddChain, odd_chains, worst_rhat
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Judgement", "convergence_of", "judge"]
+__all__ = ["Evidence", "Judgement", "convergence_of", "is_inner", "judge", "of_components", "worst_of"]
 
 # Vehtari et al. (2021): R-hat below 1.01, and 400 effective draws in all.
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
 # What a sampler moves through on the way; chains may differ here and still predict the same.
 INNER = ("K", "mean order", "b_gamma", "sigma_beta2")
+# Which components a draw holds: the slowest to settle, and read by people, so that they are told apart.
+OF_COMPONENTS = ("component[", "inclusion[")
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
 # Sweeps of warm-up below which chains are seldom where they should be.
@@ -116,8 +118,8 @@ def judge(
         `convergence_of` the evidence.
     reached : bool, optional
         Whether targets that were given are met. Without targets, R-hat at most 1.01 and 400 effective draws
-        are asked of f, the log-likelihood, the intercept, the noise and the importances, but not of K, the
-        order of terms and the learned scales.
+        are asked of f, the log-likelihood, the intercept, the noise and the features' importances, but not
+        of K, the order of terms, the learned scales and single components: those are told beside.
     target_rhat, target_ess : float, optional
         The targets, for the words.
     trusted_ess : float
@@ -129,7 +131,9 @@ def judge(
         headline = "It cannot be told: R-hat compares chains, and one only has draws."
         advice = first_aid(evidence) if evidence.unfinished else [more_chains(evidence)]
         return Judgement("unknown", headline, [], advice)
-    decisive = table if reached is not None else table[~table["quantity"].isin(INNER)]
+    # Targets are about what is watched while chains run, K included.
+    beside = of_components(table) if reached is not None else table["quantity"].map(is_inner)
+    decisive = table[~beside.astype(bool)]
     name, rhat, ess = worst_of(decisive)
     if math.isnan(rhat) or math.isnan(ess):
         headline = f"It cannot be told: {evidence.draws} draws a chain are too few, or nothing varies."
@@ -153,6 +157,16 @@ def judge(
     if state == "yes" or rhat <= FAIR_RHAT:
         advice += about_inner(table)
     return Judgement(state, headline, odd, advice)
+
+
+def is_inner(name: str) -> bool:
+    """Whether a quantity is one that predictions do not rest on."""
+    return name in INNER or name.startswith(OF_COMPONENTS)
+
+
+def of_components(table: pd.DataFrame) -> pd.Series:
+    """Whether rows of a table are about single components."""
+    return table["quantity"].str.startswith(OF_COMPONENTS)
 
 
 def in_words(rhat: float, ess: float) -> tuple[str, str]:
@@ -234,7 +248,7 @@ def about_odd(odd: list[OddChain], evidence: Evidence) -> str:
 def still_moving(evidence: Evidence, rhat: float) -> str:
     """Advice if the second half of the draws agrees far better than all of them."""
     half = {name: values[:, values.shape[1] // 2 :] for name, values in evidence.quantities.items()}
-    late = worst_rhat({name: values for name, values in half.items() if name not in INNER})
+    late = worst_rhat({name: values for name, values in half.items() if not is_inner(name)})
     if late - 1.0 > 0.5 * (rhat - 1.0):
         return ""
     return (
@@ -293,14 +307,21 @@ def at_limit(evidence: Evidence) -> str:
 
 
 def about_inner(table: pd.DataFrame) -> list[str]:
-    """Remark if only what predictions do not rest on has not settled."""
+    """Remarks if only what predictions do not rest on has not settled."""
+    remarks = []
     name, rhat, _ = worst_of(table[table["quantity"].isin(INNER)])
-    if math.isnan(rhat) or rhat <= FAIR_RHAT:
-        return []
-    return [
-        f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with different "
-        "terms predict the same."
-    ]
+    if rhat > FAIR_RHAT:
+        remarks.append(
+            f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with different "
+            "terms predict the same."
+        )
+    name, rhat, _ = worst_of(table[of_components(table)])
+    if rhat > FAIR_RHAT:
+        remarks.append(
+            f"Chains do not agree yet on single components (R-hat {rhat:.3f}: {name}): take their importance "
+            "and inclusion as rough."
+        )
+    return remarks
 
 
 def round_up(number: float) -> int:

@@ -12,7 +12,13 @@ from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.ensemble import Ensemble
 from raytpnn.posterior.norms import Norms
 
-__all__ = ["by_chain", "convergence_table", "feature_importance", "scalar_quantities"]
+__all__ = [
+    "by_chain",
+    "component_quantities",
+    "convergence_table",
+    "feature_importance",
+    "scalar_quantities",
+]
 
 # Fewer draws a chain than this, and arviz-stats gives no number.
 MIN_DRAWS = 4
@@ -51,6 +57,28 @@ def feature_importance(
         held = holder[place == i]
         total = np.bincount(norms.draw[held], norms.norm[held] ** 2, minlength=norms.n_draws)
         quantities[f"importance[{names[ensemble.used[i]]}]"] = np.sqrt(total)
+    return quantities
+
+
+def component_quantities(
+    ensemble: Ensemble, norms: Norms, names: Sequence[str], most: int
+) -> dict[str, np.ndarray]:
+    """Give the leading components' importance and presence in every draw, (D,) each.
+
+    "component[a x b]" is the norm of the component of a and b, 0 where it is absent; "inclusion[a x b]" is 1
+    where it is there, and left out if it is there in all draws.
+    """
+    quantities: dict[str, np.ndarray] = {}
+    for component in np.argsort(-norms.mean, kind="stable")[:most]:
+        label = " x ".join(names[feature] for feature in ensemble.components[component])
+        mine = norms.component == component
+        held = np.zeros(norms.n_draws)
+        held[norms.draw[mine]] = 1.0
+        quantities[f"component[{label}]"] = np.bincount(
+            norms.draw[mine], norms.norm[mine], minlength=norms.n_draws
+        )
+        if not held.all():
+            quantities[f"inclusion[{label}]"] = held
     return quantities
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from raytpnn.posterior.fitted import Fitted
 from raytpnn.posterior.mixture import mixture_log_density, mixture_quantiles
-from raytpnn.posterior.norms import evenly_spaced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from raytpnn.posterior.tempering import TemperingSummary
 
 __all__ = ["Posterior"]
-
-PROBE_ROWS = 64
-LEADING_FEATURES = 10
-
 
 class Posterior(Fitted):
     """Pooled draws of all chains, with the data they were fitted to.
@@ -270,18 +265,14 @@ class Posterior(Fitted):
         """R-hat and effective sample sizes.
 
         Of the log-likelihood, K, the nuisance parameter, the intercept, the mean order of terms, the learned
-        scales, f at up to 64 evenly spaced training rows ("f[row]", without offset) and the importance of up
-        to 10 leading features. See `raytpnn.posterior.diagnostics.convergence_table`.
+        scales, f at up to 64 evenly spaced training rows ("f[row]", without offset), the importance of up to
+        10 leading features, and importance ("component[a x b]") and inclusion of up to 10 leading components.
+        See `raytpnn.posterior.diagnostics.convergence_table`.
         """
-        from raytpnn.posterior import diagnostics
+        from raytpnn.posterior.compared import compared_quantities
+        from raytpnn.posterior.diagnostics import convergence_table
 
-        rows = evenly_spaced(self.bins.n_rows, PROBE_ROWS)
-        codes = np.array(self.bins.codes[self.ensemble.used[:, None], rows])
-        f = self.predictor.latent(codes, np.zeros(len(rows)))
-        quantities = diagnostics.scalar_quantities(self.draws, self.family)
-        quantities |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
-        quantities |= diagnostics.feature_importance(self.ensemble, self.norms, self.names, LEADING_FEATURES)
-        return diagnostics.convergence_table(self.draws, quantities)
+        return convergence_table(self.draws, compared_quantities(self))
 
     def tempering(self) -> TemperingSummary:
         """Swaps, travels and log evidence of a fit with `tempering=`."""

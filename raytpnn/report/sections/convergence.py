@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from raytpnn.posterior.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
+from raytpnn.posterior.compared import compared_quantities, evidence_of
+from raytpnn.posterior.diagnostics import convergence_table
 from raytpnn.report import html
 from raytpnn.report.names import number, shorten
 from raytpnn.report.pictures import picture
 from raytpnn.report.traces import DEFAULT, plot_ranks, plot_trace
-from raytpnn.report.verdict import FAIR_RHAT, GOOD_ESS, GOOD_RHAT, judge
+from raytpnn.report.verdict import verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +25,9 @@ WORST = 8
 
 def convergence_section(post: Posterior) -> str:
     """Answer in words, figures and pictures."""
-    table = post.diagnostics()
-    answer = judge(post, table)
+    quantities = compared_quantities(post)
+    table = convergence_table(post.draws, quantities)
+    answer = verdict_of(evidence_of(post, quantities), table)
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
