@@ -60,7 +60,7 @@ def test_interrupted_runs_are_saved_and_say_how_to_go_on(data, tmp_path, number)
 
 def test_a_second_interrupt_loses_the_blocks_at_hand(tmp_path):
     """Of so many rows that a block takes seconds; the interrupts are far less apart."""
-    data = write(frame(30_000)[["size", "kind", "age", "price"]], tmp_path / "many.parquet")
+    data = write(frame(400_000)[["size", "kind", "age", "price"]], tmp_path / "many.parquet")
     out = tmp_path / "run"
     process = start(*arguments(data, out))
     wait_for(process, "sampling:")

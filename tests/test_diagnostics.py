@@ -92,8 +92,11 @@ def test_probes_are_f_at_training_rows():
     post, _ = random_posterior(np.random.default_rng(35), length=20)
     table = post.diagnostics().set_index("quantity")
     f = latent(post.draws, post.bins, post.bins.codes)
-    for row in (0, 199):
-        assert table.loc[f"f[{row}]", "rhat"] == pytest.approx(split_rhat(by_chain(post.draws, f[:, row])))
+    expected = [split_rhat(by_chain(post.draws, f[:, row])) for row in (0, 199)]
+    # Predictions are rounded to float32, which swaps the ranks of near-equal draws.
+    for row, rhat in zip((0, 199), expected, strict=True):
+        assert table.loc[f"f[{row}]", "rhat"] == pytest.approx(rhat, abs=2e-3)
+    assert abs(expected[0] - expected[1]) > 1e-2, "one row is not taken for another"
 
 
 def test_importance_of_a_feature_joins_its_components():
