@@ -17,12 +17,12 @@ from chromium import BINARY, Browser
 from report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
+from raytpnn.posterior.compared import evidence_of
 from raytpnn.report import names, page, write_report
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
 from raytpnn.report.sections.effects import leading_effects
 from raytpnn.report.shapley import shapley_by_column
-from raytpnn.posterior.compared import evidence_of
 from raytpnn.report.verdict import verdict_of
 
 VOID = {"meta", "link", "img", "br", "hr"}

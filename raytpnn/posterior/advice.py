@@ -312,8 +312,8 @@ def about_inner(table: pd.DataFrame) -> list[str]:
     name, rhat, _ = worst_of(table[table["quantity"].isin(INNER)])
     if rhat > FAIR_RHAT:
         remarks.append(
-            f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with different "
-            "terms predict the same."
+            f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with "
+            "different terms predict the same."
         )
     name, rhat, _ = worst_of(table[of_components(table)])
     if rhat > FAIR_RHAT:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posterior"]
 
+
 class Posterior(Fitted):
     """Pooled draws of all chains, with the data they were fitted to.
 
