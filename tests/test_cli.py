@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -204,3 +205,25 @@ def test_doctor_reports_for_people_and_programs():
 )
 def test_secrets_are_masked(name, value, shown):
     assert masked(name, value) == shown
+
+
+def test_chains_fit_a_terminal_of_80_columns():
+    from rich.console import Console
+
+    from raytpnn.cli.diagnose import chain_table
+    from raytpnn.cli.health import ChainSummary, Health
+    from raytpnn.engine.layout import MOVE_NAMES
+    from raytpnn.posterior.advice import Judgement
+    from raytpnn.posterior.odd_chains import OddChain
+
+    chains = [
+        ChainSummary(i, 90_000, 80_000, -1234.56, 31.4, dict.fromkeys(MOVE_NAMES, 0.5)) for i in range(12)
+    ]
+    judgement = Judgement("no", "No", [OddChain(11, "stuck", "it does not move")], [])
+    health = Health("finished", 9, 9, judgement, None, chains, 80_000, None, None)
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(chain_table(health))
+    shown = console.export_text().splitlines()
+    assert len(shown) == 13
+    assert "\u2026" not in "".join(shown), shown
+    assert shown[-1].split()[:4] == ["11", "stuck", "80,000", "-1,234.6"]

@@ -16,8 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["diagnose", "tell_judgement"]
 
 WORST = 8
-# Names of moves that fit a narrow table.
-SHORT = {"adding": "add", "deleting": "delete", "changing": "change", "joint_beta": "joint beta"}
+# Names of moves that let the table fit a terminal of 80 columns.
+SHORT = {
+    "adding": "add",
+    "deleting": "del",
+    "changing": "chng",
+    "langevin": "step",
+    "joint_beta": "beta",
+    "intercept": "icpt",
+}
+LONG = (
+    "(add, del, chng: a variable added, deleted, changed; step: Langevin; beta: all coefficients at once; "
+    "icpt: intercept)"
+)
 
 
 def diagnose(
@@ -67,6 +78,7 @@ def print_health(health: Health) -> None:
         console.print(worst_table(health))
     tell(console, "\nChains: means over their draws, then the share of proposals accepted by move")
     console.print(chain_table(health))
+    tell(console, LONG)
 
 
 def tell_judgement(console: Any, judgement: Judgement) -> None:
@@ -104,14 +116,12 @@ def chain_table(health: Health) -> Any:
         for move, share in chain.accepted.items():
             rates.setdefault(move, []).append(share)
     moves = [move for move, shares in rates.items() if min(shares) < 1.0]
-    table = new_table(
-        *("chain", "draws", "log-lik.", "K", *(SHORT.get(move, move) for move in moves)),
-        *([""] if odd else []),
-    )
+    table = new_table("chain", "draws", "loglik", "K", *(SHORT.get(move, move) for move in moves))
     for chain in health.chains:
-        cells = [str(chain.chain), f"{chain.draws:,}", figure(chain.loglik, 5), figure(chain.terms)]
+        name = f"{chain.chain} {odd.get(chain.chain, '')}".strip()
+        cells = [name, f"{chain.draws:,}", figure(chain.loglik, 5), figure(chain.terms)]
         cells += [percent(chain.accepted[move]) if move in chain.accepted else "-" for move in moves]
-        table.add_row(*cells, *([odd.get(chain.chain, "")] if odd else []))
+        table.add_row(*cells)
     return table
 
 
