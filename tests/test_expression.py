@@ -89,6 +89,25 @@ def test_sheet_that_lacks_samples_or_repeats_them(parts):
     sheet.assign(name=[f"no{i}" for i in range(8)]).to_csv(folder / "other.csv", index=False)
     with pytest.raises(ValueError, match=r"other.csv' has no column with the ids of the samples"):
         read_expression(folder / "f.csv", samples=folder / "other.csv", orientation="features")
+    # Which side the samples are on is not known then.
+    with pytest.raises(ValueError, match=r"rows of the matrix, 'g0', .* or its columns, '10', '11'"):
+        read_expression(folder / "f.csv", samples=folder / "other.csv")
+
+
+@pytest.mark.parametrize("which", ["features", "samples"])
+def test_a_line_with_too_few_values_is_named(parts, which):
+    folder, _, _, by_feature, by_sample = parts
+    lines = (by_feature if which == "features" else by_sample).to_csv().splitlines()
+    told = rf"it has {len(lines[0].split(',')) - 2} values for {len(lines[0].split(','))} columns"
+    spoiled = [*lines[:3], lines[3].rsplit(",", 2)[0], *lines[4:]]
+    (folder / "f.csv").write_text("\n".join(spoiled) + "\n")
+    with pytest.raises(ValueError, match=rf"f\.csv', line 4: {told}$"):
+        read_expression(folder / "f.csv", samples=folder / "sheet.csv")
+    (folder / "f.csv").write_text("\n".join([*lines[:-1], lines[-1].rsplit(",", 2)[0]]))
+    with pytest.raises(
+        ValueError, match=rf"line {len(lines)}: {told}, and the file ends there: it is cut short"
+    ):
+        read_expression(folder / "f.csv", samples=folder / "sheet.csv")
 
 
 @pytest.mark.parametrize("which", ["features", "samples"])

@@ -1,7 +1,10 @@
 """What a user may give as X, and what each cell becomes."""
 
+import bz2
 import datetime
 import decimal
+import gzip
+import lzma
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,7 @@ import scipy.sparse
 
 from raytpnn.data.cells import as_numbers, as_text, level_text, numbers_or_text
 from raytpnn.data.files import FileTable
+from raytpnn.data.short_lines import first_short_line
 from raytpnn.data.tables import Table, as_table
 
 NAN = float("nan")
@@ -348,10 +352,42 @@ def test_files_that_cannot_be_read(tmp_path):
         as_table(write("ragged.csv", "a,b\n1,2\n1,2,3,4\n")).select([0, 1])
     with pytest.raises(ValueError, match=r"cannot read .*long\.csv"):
         as_table(write("long.csv", "a,b\n1,2,3\n4,5,6\n")).select([0, 1])
+    with pytest.raises(
+        ValueError, match=r"cut\.csv', line 3: it has 1 values for 2 columns, and the file ends"
+    ):
+        as_table(write("cut.csv", "a,b\n1,2\n3"))
     with pytest.raises(ValueError, match=r"cannot read .*bad\.parquet"):
         as_table(write("bad.parquet", "not parquet"))
     with pytest.raises(ValueError, match=r"cannot read .*bad\.feather"):
         as_table(write("bad.feather", "not feather"))
+
+
+def test_short_lines_within_a_file_are_told_and_their_ends_missing(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,b,c\n1,"2,5\n",x\n\n3\n4,5,y\n')
+    with pytest.warns(UserWarning, match=r"t\.csv', line 5: it has 1 values for 3 columns"):
+        table = as_table(path)
+    same(table.column(0), [1.0, 3.0, 4.0])
+    same(table.column(2), ["x", None, "y"])
+    path.write_text('a,b,c\n1,"2,5\n",x\n\n4,5,y')
+    assert as_table(path).n_rows == 2
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zst"])
+def test_packed_files_whole_and_cut(tmp_path, ending):
+    text = "a,b\n" + "".join(f"{i},{i * 7919 % 10007}\n" for i in range(20_000))
+    whole = tmp_path / f"t.csv.{ending}"
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}.get(ending)
+    whole.write_bytes(pack(text.encode()) if pack else pa.compress(text.encode(), "zstd", asbytes=True))
+    assert first_short_line(whole, ",", 2) is None
+    assert first_short_line(whole, ",", 3) == (2, 2, False)
+    if pack is None:
+        return
+    assert as_table(whole).n_rows == 20_000
+    cut = tmp_path / f"cut.csv.{ending}"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    with pytest.raises(ValueError, match=r"cannot read .*cut\.csv"):
+        as_table(cut)
 
 
 # Views

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from raytpnn.data.arrow import ArrowTable, data_columns
+from raytpnn.data.short_lines import first_short_line
 from raytpnn.data.tables import FrameTable, Table, unique_names
 
 __all__ = ["FileTable", "ending_of", "is_expression_file", "open_file"]
@@ -109,7 +110,7 @@ def open_file(path: Path) -> Table:
             return open_parquet(path)
         if ending in (".feather", ".arrow"):
             return open_feather(path)
-    except (OSError, UnicodeDecodeError, pa.ArrowInvalid) as problem:
+    except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as problem:
         raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
     raise ValueError(f"cannot tell what {str(path)!r} is by its name; give a file that ends in {READABLE}")
 
@@ -130,6 +131,12 @@ def open_text(path: Path, separator: str) -> Table:
             f"the first column of {str(path)!r} has no name: taken as row names, left out", stacklevel=4
         )
     names = unique_names(labels[1:] if unnamed else labels)
+    if short := first_short_line(path, separator, len(labels)):
+        told = f"{str(path)!r}, line {short.number:,}: it has {short.cells} values for {len(labels)} columns"
+        if short.broken_off:
+            raise ValueError(f"{told}, and the file ends there: it is cut short")
+        # Some programs leave out empty cells at the end of a line.
+        warnings.warn(f"{told}; those that lack, here and in other lines, are missing values", stacklevel=4)
     return FileTable(names, partial(read_text, path, separator, len(labels), int(unnamed)))
 
 
@@ -144,7 +151,7 @@ def read_text(path: Path, separator: str, width: int, skipped: int, columns: Seq
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, sep=separator, usecols=chosen, index_col=False, low_memory=False)
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as problem:
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError, EOFError) as problem:
         raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
     order = np.argsort(np.argsort(positions))
     return FrameTable(frame if np.array_equal(order, np.arange(len(order))) else frame.iloc[:, order])

@@ -16,6 +16,7 @@ from raytpnn.data.growable import Growable
 from raytpnn.data.sample_lines import as_cells
 from raytpnn.data.sample_sheet import SampleSheet
 from raytpnn.data.series_matrix import opened
+from raytpnn.data.short_lines import first_short_line
 from raytpnn.data.tables import quoted
 
 if TYPE_CHECKING:
@@ -68,9 +69,16 @@ def read_matrix(path: Path, sheet: SampleSheet | None, orientation: str) -> Matr
     Raises
     ------
     ValueError
-        If a cell is no number or ids repeat: the message names file, line and cell.
+        If a cell is no number or ids repeat: the message names file, line and cell. If a line has too few.
     """
     header = header_of(path)
+    if ending_of(path) in SEPARATORS and (
+        short := first_short_line(path, SEPARATORS[ending_of(path)], len(header))
+    ):
+        raise ValueError(
+            f"{str(path)!r}, line {short.number:,}: it has {short.cells} values for {len(header)} columns"
+            + ", and the file ends there: it is cut short" * short.broken_off
+        )
     rows = RowReader(path, header)
     # The ids of a table whose rows are samples are known only when it is read.
     by_feature = orientation == "features"
@@ -256,7 +264,7 @@ class RowReader:
         )
         matrix = Matrix(values.finish(), [self.header[j] for j in columns], samples, [])
         if sheet is not None:
-            table, there, matrix.notes = sheet.align(ids)
+            table, there, matrix.notes = sheet.align(ids, self.header[1:])
             matrix.values = matrix.values if there.all() else matrix.values[there]
             matrix.samples = table.join(samples[[name for name in samples if name not in table]])
         return matrix

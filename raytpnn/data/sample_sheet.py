@@ -38,13 +38,17 @@ class SampleSheet:
         best = max(counts, key=lambda name: counts[name])
         return counts[best], best
 
-    def align(self, ids: list[str]) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    def align(
+        self, ids: list[str], columns: list[str] | None = None
+    ) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
         """Bring rows into the order of the matrix.
 
         Parameters
         ----------
         ids : list of n str
             Samples of the matrix.
+        columns : list of str, optional
+            Columns of a matrix whose rows are taken for samples, for the error if none of them is one.
 
         Returns
         -------
@@ -64,9 +68,11 @@ class SampleSheet:
 
         count, column = self.overlap(ids)
         if not count:
+            where = f"which are {quoted(ids)}"
+            if columns is not None:
+                where = f"be they the rows of the matrix, {quoted(ids)}, or its columns, {quoted(columns)}"
             raise ValueError(
-                f"sample sheet {str(self.path)!r} has no column with the ids of the samples, which are "
-                f"{quoted(ids)}"
+                f"sample sheet {str(self.path)!r} has no column with the ids of the samples, {where}"
             )
         own = [str(cell) for cell in self.frame[column]]
         place: dict[str, int] = {}
