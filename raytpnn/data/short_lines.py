@@ -29,9 +29,9 @@ class ShortLine(NamedTuple):
 def first_short_line(path: Path, separator: str, width: int) -> ShortLine | None:
     """Find the first line with fewer than `width` cells, blank ones aside; None if there is none.
 
-    Separators are counted, which is far faster than parsing: in all of the file, and line by line if the sum is
-    not what it should be or there are quotes. Lines where the count is wrong, or that end within quotes, are
-    parsed, since cells in quotes may hold separators and ends of lines.
+    Separators are counted, which is far faster than parsing: in all of the file, and line by line if the sum
+    is not what it should be or there are quotes. Lines where the count is wrong, or that end within quotes,
+    are parsed, since cells in quotes may hold separators and ends of lines.
 
     Raises
     ------
