@@ -68,6 +68,54 @@ def test_draws_and_files_are_those_of_numba(numba_run, tmp_path):
     assert device.launches == [("sweep_block", 3, 32)] * 3
 
 
+class Diary(HostDevice):
+    """Notes the sizes of uploads, and how many blocks had been begun whenever the host waited."""
+
+    def __init__(self):
+        super().__init__("late copies")
+        self.uploads, self.begun_at_waits = [], []
+
+    def upload(self, address, source, stream):
+        self.uploads.append(source.nbytes)
+        super().upload(address, source, stream)
+
+    def synchronize(self, event):
+        if self.launches:
+            self.begun_at_waits.append(len(self.launches))
+        super().synchronize(event)
+
+
+@needs_compiler
+def test_the_data_are_on_the_device_once_for_all_chains(tmp_path):
+    device = Diary()
+    fit_on_host(tmp_path / "run", device)
+    X, y = data()
+    assert device.uploads.count(X.size) == 1, "codes, a byte a cell"
+    assert device.uploads.count(8 * len(y)) == 4, "response, weights, offset, and the rows that are watched"
+
+
+@needs_compiler
+def test_draws_come_back_while_the_next_block_runs(tmp_path, monkeypatch):
+    device = Diary()
+    fit_on_host(tmp_path / "run", device)
+    # The first of three blocks is waited for when the second is under way, and so on.
+    assert device.begun_at_waits[:3] == [2, 3, 3]
+
+    # Broken twin: what waits for every block before it begins the next.
+    run_blocks = DeviceChains.run_blocks
+
+    def one_by_one(self, states, tasks):
+        for task in tasks:
+            for ran in run_blocks(self, states, [task]):
+                states = np.stack([chain.state for chain in ran])
+                yield ran
+
+    monkeypatch.setattr(DeviceChains, "run_blocks", one_by_one)
+    device = Diary()
+    fit_on_host(tmp_path / "slow", device)
+    assert device.begun_at_waits[:3] == [1, 2, 3]
+
+
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
