@@ -130,6 +130,9 @@ def test_importance_bars_and_intervals():
     np.testing.assert_allclose(ends, table[["importance_low", "importance_high"]])
     assert "90% posterior interval" in legend_labels(ax)
     assert percent(table["inclusion"].iloc[0]) in texts(ax)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert not any(legend.overlaps(text.get_window_extent()) for text in ax.texts), "the legend hides a share"
     with pytest.raises(ValueError, match="top must be 1 or more"):
         report.plot_importance(post, top=0)
 

@@ -14,9 +14,16 @@ if TYPE_CHECKING:
 
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["NOTHING", "plot_importance"]
+__all__ = ["NOTHING", "bars_height", "plot_importance"]
 
 NOTHING = "No draw holds any component:\nthe model is its intercept"
+# Bars whose place the legend takes.
+LEGEND_ROWS = 3
+
+
+def bars_height(bars: int) -> float:
+    """Inches that so many bars and the legend below them take."""
+    return 0.9 + 0.26 * (bars + LEGEND_ROWS)
 
 
 def plot_importance(post: Posterior, top: int = 15, ax: Axes | None = None, level: float = 0.95) -> Axes:
@@ -41,7 +48,7 @@ def plot_importance(post: Posterior, top: int = 15, ax: Axes | None = None, leve
     if top < 1:
         raise ValueError(f"top must be 1 or more, not {top!r}")
     table = post.components(level).head(top)
-    ax = start_axes(ax, 0.9 + 0.26 * max(len(table), 3))
+    ax = start_axes(ax, bars_height(len(table)))
     if table.empty:
         return say_empty(ax, NOTHING)
     labels = shorten_all([component_label(component, 20) for component in table["component"]], 26)
@@ -69,8 +76,8 @@ def plot_importance(post: Posterior, top: int = 15, ax: Axes | None = None, leve
         )
     ax.set_xlim(0.0, 1.18 * reach)
     ax.set_yticks(place, [plot_text(label) for label in labels])
-    # Room for three, so that one bar alone is no wall and the legend has its place.
-    ax.set_ylim(max(len(table), 3) - 0.4, -0.6)
+    # The legend has a place of its own: intervals may reach to the right in every row.
+    ax.set_ylim(len(table) + LEGEND_ROWS - 0.4, -0.6)
     ax.set_xlabel(f"importance\n({latent_unit(post)})")
     ax.set_title("Importance of components", fontsize="medium")
     ax.legend(fontsize="small", loc="lower right", title="%: draws that hold it", title_fontsize="small")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from raytpnn.data.encoder import LEVEL
 from raytpnn.posterior.genes import BETWEEN
 from raytpnn.report import html
-from raytpnn.report.importance import plot_importance
+from raytpnn.report.importance import bars_height, plot_importance
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
 from raytpnn.report.pictures import picture
 from raytpnn.report.shapley import plot_shapley
@@ -60,7 +60,7 @@ def importance_section(post: Posterior) -> str:
         html.figures(
             [
                 (
-                    picture(lambda f: plot_importance(post, BARS, f.subplots()), 1.2 + 0.26 * max(bars, 3)),
+                    picture(lambda f: plot_importance(post, BARS, f.subplots()), 0.3 + bars_height(bars)),
                     f"Bars of the importance of the {bars} leading effects with 95% posterior intervals",
                     "Importance: bars are posterior means, lines 95% posterior intervals (equal tails). A "
                     "line that starts at 0 belongs to an effect that may be absent.",
