@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import faulthandler
-import multiprocessing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from chain_cases import make_case
 from cuda_host.build import COMPILER, HostError, HostLibrary, build
+from cuda_host.child import said_in_child
 from ensemble_cases import make_ensemble
 from kernel_cases import KernelChains, KernelEnsembles, Launch
 
@@ -127,38 +126,23 @@ def switched(tmp_path_factory):
     return Switched(places, library, list(results(library)))
 
 
-def in_child(switched, number, found):
-    # Crashes are among the answers: no reports of them.
-    faulthandler.disable()
+def without(switched, number):
+    """What the kernels do without one of the barriers."""
     ctypes.c_int.in_dll(switched.library.library, "dropped_barrier").value = number
     try:
         for i, result in enumerate(results(switched.library)):
             if result != switched.expected[i]:
-                found.put(f"run {i} differs")
-                return
+                return f"run {i} differs"
     except (HostError, AssertionError) as problem:
-        found.put(f"fault: {problem}")
-        return
-    found.put("same")
-
-
-def verdict(switched, number):
-    """What a process of its own says: without a barrier a kernel may crash or never end."""
-    context = multiprocessing.get_context("fork")
-    found = context.Queue()
-    child = context.Process(target=in_child, args=(switched, number, found))
-    child.start()
-    child.join(120)
-    if child.is_alive():
-        child.kill()
-        child.join()
-        return "never ends"
-    return found.get(timeout=5) if child.exitcode == 0 else f"crash {child.exitcode}"
+        return f"fault: {problem}"
+    return "same"
 
 
 def test_every_barrier_is_missed(switched):
     assert len(switched.places) > 30
-    assert verdict(switched, -1) == "same"
-    verdicts = {place: verdict(switched, number) for number, place in enumerate(switched.places)}
+    assert said_in_child(600, without, switched, -1) == "same"
+    verdicts = {
+        place: said_in_child(120, without, switched, number) for number, place in enumerate(switched.places)
+    }
     needless = [place for place, said in verdicts.items() if said == "same"]
     assert needless == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from cuda_chains import expected_state, verdict
 from cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
+from cuda_host.child import said_in_child
 
 import raytpnn
 from raytpnn.engine.kernel_files import kernel_folder
@@ -69,24 +69,6 @@ def expected():
     return expected_state()
 
 
-def in_child(expected, folder, results):
-    results.put(verdict(expected, folder))
-
-
-def verdict_of_child(expected, folder):
-    """Verdict from a process of its own: a broken kernel may crash or never end."""
-    context = multiprocessing.get_context("fork")
-    results = context.Queue()
-    child = context.Process(target=in_child, args=(expected, folder, results))
-    child.start()
-    child.join(180)
-    if child.is_alive():
-        child.kill()
-        child.join()
-        return "never ends"
-    return results.get(timeout=5) if child.exitcode == 0 else f"crash {child.exitcode}"
-
-
 def test_a_short_chain_on_the_host_is_that_of_numba(expected):
     assert verdict(expected) == "same"
 
@@ -100,14 +82,16 @@ def test_a_mutant_is_noticed(mutant, expected, tmp_path):
     text = (folder / file).read_text()
     assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times in {file}"
     (folder / file).write_text(text.replace(before, after))
-    assert verdict_of_child(expected, folder) != "same"
+    said = said_in_child(180, verdict, expected, folder)
+    assert said != "same"
+    assert "does not compile" not in said
 
 
 @pytest.mark.kernels
 def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
     folder = tmp_path / "kernels"
     shutil.copytree(kernel_folder(), folder)
-    assert verdict_of_child(expected, folder) == "same"
+    assert said_in_child(600, verdict, expected, folder) == "same"
 
 
 def run_sanitized(script, *arguments):
