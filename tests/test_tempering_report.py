@@ -15,7 +15,7 @@ from raytpnn.chains.plan import Length, Plan
 from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.setup import Scaling
 from raytpnn.model.prior import Prior
-from raytpnn.posterior.tempering import TemperingReport
+from raytpnn.posterior.tempering import TemperingReport, TemperingSummary
 
 
 def run(case, tempering, sweeps=300):
@@ -45,6 +45,25 @@ def test_report_of_levels_and_ensembles():
     assert (ensembles["note"] == "").all()
     evidence = report.evidence()
     assert np.isfinite([evidence.log_evidence, evidence.error]).all()
+
+
+def summary_of(report):
+    return TemperingSummary.of({"tempering": json.loads(json.dumps(report.summary()))})
+
+
+def test_the_report_in_words():
+    report = run(make_case(n=12, p=3, prior=Prior(K_max=3, max_order=1)), Tempering(5))
+    told = summary_of(report).told()
+    assert told[0].startswith("Every chain is the coldest of 5 replicas, the hottest at 0 of the")
+    trips = report.ensembles()["round_trips"]
+    assert f"{trips.min()} to {trips.max()} round trips" in told[1] or f"{trips.min()} round trips" in told[1]
+    assert f"{report.levels()['swap_rate'].min():.0%} to " in told[1]
+    assert told[2].startswith(f"Log evidence: {report.evidence().log_evidence:.2f}, standard error ")
+    assert len(told) == 3
+    early = summary_of(run(make_case(n=12, p=3), Tempering(3), sweeps=80)).told()
+    assert "swapped in - of the attempts" in early[1]
+    assert "too few" in early[2]
+    assert early[3] == "Chain 0: no swaps after warm-up yet."
 
 
 def test_too_few_replicas_are_told():

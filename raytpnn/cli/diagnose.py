@@ -70,6 +70,10 @@ def print_health(health: Health) -> None:
     for problem in health.problems:
         say(f"warning: {problem}; `raytpnn resume` makes the block again")
     tell_judgement(console, health.judgement)
+    if health.tempering:
+        tell(console, "\nReplicas:")
+    for sentence in health.tempering:
+        tell(console, f"- {sentence}")
     if len(health.table):
         shown = min(WORST, len(health.table))
         tell(
@@ -144,6 +148,7 @@ def print_json(health: Health) -> None:
         "draws_compared": health.draws,
         "odd_chains": [asdict(chain) for chain in health.judgement.odd],
         "advice": health.judgement.advice,
+        "tempering": health.tempering,
         "quantities": health.table.to_dict("records"),
         "chains": [asdict(chain) for chain in health.chains],
         "problems": health.problems,

@@ -14,6 +14,7 @@ from raytpnn.chains.run import Run
 from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, of_components
 from raytpnn.posterior.compared import PROBE_ROWS, components_by_chain, evidence_of
 from raytpnn.posterior.storage import load
+from raytpnn.posterior.tempering import TemperingSummary
 from raytpnn.storage.checkpoint import draws_name
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
@@ -58,6 +59,8 @@ class Health:
         Asked for now, or when the run was made.
     problems : list of str
         Files that cannot be used.
+    tempering : list of str
+        How replicas fared, in sentences; empty without any.
     """
 
     state: str
@@ -70,6 +73,7 @@ class Health:
     target_rhat: float | None
     target_ess: float | None
     problems: list[str] = field(default_factory=list)
+    tempering: list[str] = field(default_factory=list)
 
     @property
     def converged(self) -> bool:
@@ -124,6 +128,7 @@ def examine(
         target_rhat=target_rhat,
         target_ess=target_ess,
         problems=problems,
+        tempering=TemperingSummary.of(evidence.config).told() if evidence.config.get("tempering") else [],
     )
 
 

@@ -136,6 +136,37 @@ class TemperingSummary:
         levels, ensembles = (pd.DataFrame(kept[name]) for name in ("levels", "ensembles"))
         return TemperingSummary(levels, ensembles, evidence)
 
+    def told(self) -> list[str]:
+        """Swaps, travels, barrier and log evidence in words, a sentence each; then what is wrong."""
+        ensembles, rates = self.ensembles, self.levels["swap_rate"].dropna()
+        sentences = [
+            f"Every chain is the coldest of {_span(ensembles['replicas'], '.0f')} replicas, the hottest at "
+            f"{_span(ensembles['t_min'], '.2g')} of the log-likelihood.",
+            f"Neighbours swapped in {_span(rates, '.0%')} of the attempts, with "
+            f"{_span(ensembles['round_trips'], '.0f')} round trips a chain between the ends; the barrier is "
+            f"{_span(ensembles['barrier'], '.1f')}.",
+        ]
+        evidence = self.evidence
+        if np.isfinite(evidence.log_evidence):
+            sentences.append(
+                f"Log evidence: {evidence.log_evidence:.2f}, standard error {evidence.error:.2f}."
+            )
+        if evidence.note:
+            sentences.append(f"Log evidence: {evidence.note}.")
+        for chain, note in zip(ensembles["chain"], ensembles["note"], strict=True):
+            if note:
+                sentences.append(f"Chain {chain}: {note}.")
+        return sentences
+
+
+def _span(values: pd.Series, form: str) -> str:
+    """Least and largest of some numbers, or one if they look alike."""
+    known = values.dropna().astype(float)
+    if known.empty:
+        return "-"
+    low, high = f"{known.min():{form}}", f"{known.max():{form}}"
+    return low if low == high else f"{low} to {high}"
+
 
 def _advice(ladder: Mapping[str, Any]) -> str:
     """What is wrong with a ladder; empty if nothing is."""

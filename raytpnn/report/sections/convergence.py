@@ -31,6 +31,8 @@ def convergence_section(post: Posterior) -> str:
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
+    if post.config.get("tempering"):
+        parts += [html.heading("Replicas"), html.bullets(post.tempering().told())]
     parts.append(
         html.note(
             "R-hat compares the spread between chains with the spread within them: 1 is agreement, below "
