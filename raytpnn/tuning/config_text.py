@@ -24,7 +24,11 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
     options : dict
         Of `raytpnn fit`; what is None is left out.
     """
-    lines = ["# Written by `raytpnn tune`; for `raytpnn fit --config`.", *(f"# {text}" for text in sentences), ""]
+    lines = [
+        "# Written by `raytpnn tune`; for `raytpnn fit --config`.",
+        *(f"# {text}" for text in sentences),
+        "",
+    ]
     plain = {name: value for name, value in options.items() if not isinstance(value, dict)}
     tables = {name: value for name, value in options.items() if isinstance(value, dict) and value}
     lines += [f"{name} = {literal(value)}" for name, value in plain.items() if value is not None]
@@ -37,7 +41,11 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
         }
         tables[name] = differing
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{literal_key(key)} = {literal(value)}" for key, value in table.items())]
+        lines += [
+            "",
+            f"[{name}]",
+            *(f"{literal_key(key)} = {literal(value)}" for key, value in table.items()),
+        ]
     return "\n".join(lines) + "\n"
 
 

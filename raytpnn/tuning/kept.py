@@ -10,7 +10,7 @@ from raytpnn.storage.place import Place
 from raytpnn.tuning.outcome import Outcome
 from raytpnn.tuning.settings import Setting
 
-__all__ = ["Kept"]
+__all__ = ["MARK", "Kept"]
 
 MARK, FOLDER = "search.json", "steps"
 

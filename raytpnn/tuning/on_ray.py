@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import time
@@ -25,7 +26,6 @@ SURROUNDINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
-    "RAY_AIR_NEW_OUTPUT": "0",
 }
 
 
@@ -93,12 +93,14 @@ class Rungs(FIFOScheduler):
         # A trial whose node died is added again.
         new = trial.trial_id not in self.seen
         self.seen.add(trial.trial_id)
+        # Ray Tune asks for the folder of every trial at its end, also of those that were never started.
+        trial.init_local_path()
         if new and self.race.wants(trial.config["at"]["setting"]) is None:
             trial.set_status(Trial.PAUSED)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
         """Have a trial whose worker died go on where it was, not where it began."""
-        self.set_step(trial, self.race.complete)
+        self.set_step(trial, self.race.taken(trial.config["at"]["setting"]))
 
     def set_step(self, trial: Trial, step: int) -> None:
         """Say where a trial goes on."""
@@ -202,7 +204,11 @@ def run_race(
         If a step failed.
     """
     begin = time.monotonic()
-    with Interrupts() as interrupts, surroundings(), tempfile.TemporaryDirectory(prefix="raytpnn-tune-") as folder:
+    with (
+        Interrupts() as interrupts,
+        surroundings(),
+        tempfile.TemporaryDirectory(prefix="raytpnn-tune-") as folder,
+    ):
         told = []
 
         def enough() -> bool:
@@ -215,7 +221,7 @@ def run_race(
         scheduler = Rungs(race, note, enough)
         scheduler.replicas = dict(replicas)
         left = [
-            {"setting": i, "step": race.complete, "replicas": replicas.get(i, 0)}
+            {"setting": i, "step": race.taken(i), "replicas": replicas.get(i, 0)}
             for i in range(len(settings))
             if race.waits(i)
         ]
@@ -248,11 +254,16 @@ def run_race(
 
 @contextmanager
 def surroundings() -> Iterator[None]:
-    """Environment variables for Ray Tune, for a while; what the user set stays."""
+    """Environment variables and a quiet log of Ray Tune, for a while; what the user set stays."""
     ours = {name: value for name, value in SURROUNDINGS.items() if name not in os.environ}
     os.environ.update(ours)
+    logger = logging.getLogger("ray.tune")
+    level = logger.level
+    # It tells of files that we neither want nor write.
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
+        logger.setLevel(level)
         for name in ours:
             os.environ.pop(name, None)

@@ -47,7 +47,10 @@ def around(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
 def scales(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
     """How smooth factors are and how large their coefficients, learned or fixed."""
     found: dict[str, list[Any]] = {}
-    for fixed, learned, factor in (("b_gamma", "b_gamma_scale", 3.0), ("sigma_beta2", "sigma_beta2_scale", 4.0)):
+    for fixed, learned, factor in (
+        ("b_gamma", "b_gamma_scale", 3.0),
+        ("sigma_beta2", "sigma_beta2_scale", 4.0),
+    ):
         name = learned if getattr(prior, fixed) is None else fixed
         # The middle stays as it was told: None leaves it to the rule.
         middle = getattr(resolved, name)

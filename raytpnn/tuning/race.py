@@ -58,13 +58,15 @@ class Race:
 
     def wants(self, setting: int) -> int | None:
         """Step that a setting is to take now; None if it must wait, dropped out or is done."""
-        if self.finished or setting not in self.alive or (setting, self.complete) in self.losses:
+        if self.finished or setting not in self.alive:
             return None
-        return self.complete
+        step = self.taken(setting)
+        # Where nobody drops out there is nothing to wait for.
+        return step if step == self.complete or (self.keep >= 1.0 and step < self.steps) else None
 
     def waits(self, setting: int) -> bool:
         """Whether a setting may yet have a step to take."""
-        return not self.finished and setting in self.alive
+        return not self.finished and setting in self.alive and self.taken(setting) < self.steps
 
     def mean(self, setting: int, steps: int) -> float:
         """Mean loss over the first steps."""
@@ -90,7 +92,10 @@ class Race:
         return min(self.share(count) + 1, count)
 
     def taken(self, setting: int) -> int:
-        """Steps of a setting that count: what it did before it dropped out, and in the step at hand."""
+        """Steps of a setting that count: from the first on, until it dropped out."""
         if setting in self.dropped:
             return self.dropped[setting]
-        return self.complete + ((setting, self.complete) in self.losses)
+        step = self.complete
+        while (setting, step) in self.losses:
+            step += 1
+        return step

@@ -53,7 +53,9 @@ class Tuning:
     def best_number(self) -> int:
         """Number of the best setting; ValueError if not even the first step of all is done."""
         if not self.race.complete:
-            raise ValueError("the search ended before all settings had taken their first step: nothing is known")
+            raise ValueError(
+                "the search ended before all settings had taken their first step: nothing is known"
+            )
         return self.race.ranked()[0]
 
     @property
@@ -143,12 +145,19 @@ class Tuning:
                     "steps": steps,
                     "seconds": sum(outcome.seconds for outcome in done),
                     "status": self.status(i, best),
-                    "note": "; ".join(dict.fromkeys(outcome.note for outcome in done if outcome.note)),
+                    "note": self.notes(i),
                 }
             )
         order = {i: place for place, i in enumerate(self.race.ranked())}
         rows.sort(key=lambda row: (-row["steps"], order.get(row["setting"], len(order)), self.sort_key(row)))
         return pd.DataFrame(rows)
+
+    def notes(self, setting: int) -> str:
+        """What is wrong with the steps of a setting; empty if nothing is."""
+        steps = range(self.race.taken(setting))
+        return "; ".join(
+            dict.fromkeys(self.outcomes[setting, i].note for i in steps if self.outcomes[setting, i].note)
+        )
 
     def sort_key(self, row: dict[str, Any]) -> float:
         """Less is better; NaN last."""
@@ -182,6 +191,12 @@ class Tuning:
             told.append(
                 f"A tie: setting {best} leads, but not by more than twice the error of the difference to "
                 f"{listed}{more}."
+            )
+        noted = [i for i in self.race.alive if self.notes(i)]
+        if noted:
+            told.append(
+                f"Of {len(noted)} settings the evidence is uncertain beyond its error (see `note`): give more "
+                "draws, or replicas."
             )
         gain, error = self.lead(best, 0)
         if best == 0:

@@ -36,14 +36,21 @@ class Setting:
     @property
     def name(self) -> str:
         """Text that tells it from all others, the same in every run."""
-        return hashlib.sha256(repr(sorted(self.values().items())).encode()).hexdigest()[:12]
+        # 5 and 5.0 are one value.
+        alike = {
+            name: value if value is None or isinstance(value, bool) else float(value)
+            for name, value in self.values().items()
+        }
+        return hashlib.sha256(repr(sorted(alike.items())).encode()).hexdigest()[:12]
 
     def values(self) -> dict[str, Any]:
-        """All numbers in it; names of prior and moves do not meet."""
-        return {
-            name: None if value is None else (value if isinstance(value, bool) else float(value))
-            for name, value in (asdict(self.prior) | asdict(self.moves)).items()
-        }
+        """All fields; names of prior and moves do not meet."""
+        return asdict(self.prior) | asdict(self.moves)
+
+    def changes(self, base: Setting) -> dict[str, Any]:
+        """Fields in which it differs from another."""
+        before = base.values()
+        return {name: value for name, value in self.values().items() if value != before[name]}
 
     def changed(self, changes: Mapping[str, Any]) -> Setting:
         """Setting with some fields of the prior or the moves set.
@@ -79,7 +86,11 @@ def expand(space: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, Any]]) -> 
                 raise ValueError(f"a setting is a mapping such as {{'C0': 0.01}}, got {changes!r}")
         return [dict(changes) for changes in listed]
     for name, values in space.items():
-        if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)) or not len(values):
+        if (
+            isinstance(values, (str, bytes))
+            or not isinstance(values, (Sequence, np.ndarray))
+            or not len(values)
+        ):
             raise ValueError(f"space[{name!r}] must be a list of values, got {values!r}")
     count = int(np.prod([len(values) for values in space.values()], dtype=np.float64))
     if count > MOST_SETTINGS:

@@ -56,6 +56,8 @@ class Teller:
         race = self.race
         if race.finished:
             return 0
+        if race.keep >= 1.0:
+            return sum(race.steps - race.taken(i) for i in race.alive)
         now = sum(race.wants(i) is not None for i in race.alive)
         alive = len(race.alive)
         for _ in range(race.complete + 1, race.steps):

@@ -287,7 +287,9 @@ def check(
     elif metric is None:
         metric = METRICS[family][0]
     elif metric not in METRICS[family]:
-        raise ValueError(f"family {family} has no metric {metric!r}; choose one of {', '.join(METRICS[family])}")
+        raise ValueError(
+            f"family {family} has no metric {metric!r}; choose one of {', '.join(METRICS[family])}"
+        )
     counts = {"folds": (folds, 2), "chains": (options["chains"], 1), "seed": (seed, 0)}
     if trials is not None:
         counts["trials"] = (trials, 1)
