@@ -37,8 +37,8 @@ Preset = Annotated[
 Vary = Annotated[
     list[str] | None,
     flags.flag(
-        "Instead of a preset: a field of the prior or the moves and its values, as C0=0.001,0.01; may be given "
-        "again, all are combined.",
+        "Instead of a preset: a field of the prior or the moves and its values, as C0=0.001,0.01; may be "
+        "given again, all are combined.",
         SEARCH,
     ),
 ]
@@ -112,9 +112,9 @@ def tune(
     missing_indicators: flags.MissingIndicators = None,
     backend: flags.Backend = None,
 ) -> None:
-    """Search for the prior that suits DATA best, on Ray Tune, and write OUT/tune.toml for `raytpnn fit --config`.
+    """Search for the prior that suits DATA best, and write OUT/tune.toml for `raytpnn fit --config`.
 
-    All settings are tried on one fold, the better half of them on a second, and so on. The prior of --config,
+    Runs on Ray Tune. All settings are tried on one fold, the better half of them on a second, and so on. The prior of --config,
     or the default one, is always among them, up to the end. Ctrl-C finishes the fits at hand and saves; the
     same command goes on.
     """

@@ -209,7 +209,7 @@ def run_race(
         surroundings(),
         tempfile.TemporaryDirectory(prefix="raytpnn-tune-") as folder,
     ):
-        told = []
+        told: list[bool] = []
 
         def enough() -> bool:
             if interrupts.count and not told:

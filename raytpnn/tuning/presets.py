@@ -12,7 +12,7 @@ __all__ = ["PRESETS", "Preset", "preset_of"]
 
 # The paper's candidates. Its grid has two more rows: M, which changes how fast the posterior is explored but
 # not the posterior, and q_lambda, which is of the gaussian family alone.
-PAPER = {
+PAPER: dict[str, list[Any]] = {
     "C0": [0.001, 0.005, 0.01],
     "a_gamma": [1.0, 2.0, 4.0],
     "b_gamma": [1e-3, 5e-3, 1e-2],

@@ -39,7 +39,7 @@ class Tuning:
     criterion : {"cv", "evidence"}
     metric : str
     stopped : str
-        "complete"; or "interrupt" or "time limit", after which the best is that of the steps that are complete.
+        "complete"; or "interrupt" or "time limit", after which the best is that of the complete steps.
     """
 
     settings: list[Setting]
@@ -103,7 +103,7 @@ class Tuning:
         return float(gap.mean()), error
 
     def ties(self) -> list[int]:
-        """Settings that the best does not lead by more than twice the error; among those still in the race."""
+        """Settings, of those still in the race, that the best does not lead by more than twice the error."""
         best = self.best_number
         found = []
         for other in self.race.ranked()[1:]:
@@ -195,16 +195,16 @@ class Tuning:
         noted = [i for i in self.race.alive if self.notes(i)]
         if noted:
             told.append(
-                f"Of {len(noted)} settings the evidence is uncertain beyond its error (see `note`): give more "
-                "draws, or replicas."
+                f"Of {len(noted)} settings the evidence is uncertain beyond its error (see `note`): give "
+                "more draws, or replicas."
             )
         gain, error = self.lead(best, 0)
         if best == 0:
             told.append("Setting 0, the base, is the best of them: nothing to change.")
         else:
             told.append(
-                f"Over setting 0, the base, it gains {gain:.4g} (standard error {error:.2g}) in {self.metric}. "
-                "The best of many looks better than it is."
+                f"Over setting 0, the base, it gains {gain:.4g} (standard error {error:.2g}) in {self.metric}"
+                ". The best of many looks better than it is."
             )
         return told
 

@@ -138,7 +138,6 @@ def tune(
     )
     own = {"chains": chains, "warmup": warmup, "draws": draws} | options
     base = Setting(prior or Prior(), moves or Moves())
-    how = {"criterion": criterion, "metric": metric, "folds": folds, "keep": keep, "replicas": replicas}
     return tune_cases(
         cases,
         space,
@@ -150,7 +149,11 @@ def tune(
         address,
         time_limit,
         make_reporter(progress),
-        **how,
+        criterion=criterion,
+        metric=metric,
+        folds=folds,
+        keep=keep,
+        replicas=replicas,
     )
 
 
@@ -303,7 +306,8 @@ def check(
     unknown = sorted(set(options) - {*PASSED_ON, "chains", "warmup", "draws"})
     if unknown:
         raise ValueError(
-            f"tune has no option {', '.join(map(repr, unknown))}; for the fits there are {', '.join(PASSED_ON)}"
+            f"tune has no option {', '.join(map(repr, unknown))}; for the fits there are "
+            f"{', '.join(PASSED_ON)}"
         )
     wrong = feature_weights_by_row(options.get("feature_weights"))
     if wrong:
