@@ -12,13 +12,15 @@ import psutil
 import pytest
 from ray_cases import local_ray
 
+pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
+
 import raytpnn
 from raytpnn.chains.progress import Reporter
 from raytpnn.tuning.kept import Kept
 from raytpnn.tuning.outcome import ORIENTATION
+from raytpnn.tuning.on_ray import Stopped, run_race
 from raytpnn.tuning.race import Race
-
-pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
+from raytpnn.tuning.settings import Setting
 
 QUICK = {"chains": 1, "warmup": 80, "draws": 80}
 # The base has one term and is mediocre; coefficients so small are no fit at all.
@@ -173,6 +175,20 @@ def test_a_worker_that_dies_changes_nothing(found):
 
     pd.testing.assert_frame_equal(figures(search(progress=Disturber(kill))), figures(result))
     assert killed
+
+
+class Deadly:
+    """Whoever unpickles it dies."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+@pytest.mark.slow
+def test_a_search_whose_workers_always_die_ends(two_workers):
+    settings = [Setting(BASE, raytpnn.Moves()), Setting(raytpnn.Prior(), raytpnn.Moves())]
+    with pytest.raises(Stopped, match="its workers died 5 times in a row"):
+        run_race(Race(2, 1, 1.0), Deadly(), settings, None, {}, 1, None, print)
 
 
 def test_a_time_limit_begins_nothing_new(two_workers, tmp_path):

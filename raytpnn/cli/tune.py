@@ -114,9 +114,9 @@ def tune(
 ) -> None:
     """Search for the prior that suits DATA best, and write OUT/tune.toml for `raytpnn fit --config`.
 
-    Runs on Ray Tune. All settings are tried on one fold, the better half of them on a second, and so on. The prior of --config,
-    or the default one, is always among them, up to the end. Ctrl-C finishes the fits at hand and saves; the
-    same command goes on.
+    Runs on Ray Tune. All settings are tried on one fold, the better half of them on a second, and so on. The
+    prior of --config, or the default one, is always among them, up to the end. Ctrl-C finishes the fits at
+    hand and saves; the same command goes on.
     """
     given = dict(locals())
     told = SHORTER | ({} if config is None else read(config))

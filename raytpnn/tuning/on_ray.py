@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 from ray import tune
@@ -26,7 +28,11 @@ SURROUNDINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
 }
+
+# Workers of one trial that may die one after the other, without a step between, before it is given up.
+MOST_DEATHS = 4
 
 
 class Stopped(Exception):
@@ -87,6 +93,7 @@ class Rungs(FIFOScheduler):
         self.problem: str | None = None
         self.replicas: dict[int, int] = {}
         self.seen: set[str] = set()
+        self.deaths: dict[str, int] = {}
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
         """Have a trial wait that has taken the step at hand already, in a search that was interrupted."""
@@ -99,7 +106,10 @@ class Rungs(FIFOScheduler):
             trial.set_status(Trial.PAUSED)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
-        """Have a trial whose worker died go on where it was, not where it began."""
+        """Have a trial whose worker died go on where it was; give up where none stays alive."""
+        self.deaths[trial.trial_id] = self.deaths.get(trial.trial_id, 0) + 1
+        if self.deaths[trial.trial_id] > MOST_DEATHS:
+            self.problem = f"its workers died {MOST_DEATHS + 1} times in a row: {last_line(trial)}"
         self.set_step(trial, self.race.taken(trial.config["at"]["setting"]))
 
     def set_step(self, trial: Trial, step: int) -> None:
@@ -113,6 +123,7 @@ class Rungs(FIFOScheduler):
         if "error" in result:
             self.problem = self.problem or result["error"]
             return TrialScheduler.STOP
+        self.deaths.pop(trial.trial_id, None)
         setting = trial.config["at"]["setting"]
         outcome = Outcome.from_json(result["outcome"])
         self.replicas[setting] = outcome.replicas
@@ -203,7 +214,16 @@ def run_race(
     Stopped
         If a step failed.
     """
-    begin = time.monotonic()
+    begin, console = time.monotonic(), sys.stdout
+
+    def aloud(function: Callable[..., None]) -> Callable[..., None]:
+        def call(*args: Any) -> None:
+            with redirect_stdout(console):
+                function(*args)
+
+        return call
+
+    note, say = aloud(note), aloud(say)
     with (
         Interrupts() as interrupts,
         surroundings(),
@@ -244,12 +264,24 @@ def run_race(
                 verbose=0,
             ),
         )
-        tuner.fit()
+        # Ray Tune prints about trials whatever it is told; what we say passes.
+        with redirect_stdout(io.StringIO()):
+            tuner.fit()
         if scheduler.problem is not None:
             raise Stopped(scheduler.problem)
         if race.finished:
             return "complete"
         return "interrupt" if interrupts.count else "time limit"
+
+
+def last_line(trial: Trial) -> str:
+    """What was said of the error that a trial had last."""
+    try:
+        with open(str(trial.error_file)) as file:
+            lines = [line.strip() for line in file if line.strip()]
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "no more is known"
 
 
 @contextmanager

@@ -36,12 +36,13 @@ class Preset(NamedTuple):
 def around(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
     """Neighbourhood of a prior in all that matters."""
     assert resolved.a_gamma is not None
-    return {
+    own: dict[str, list[Any]] = {
         "C0": [prior.C0 / 5.0, prior.C0, prior.C0 * 4.0],
         "a_gamma": [prior.a_gamma, 2.0 * resolved.a_gamma],
         "gamma_adding": [prior.gamma_adding / 2.0, prior.gamma_adding],
         "K_max": [prior.K_max, min(2 * prior.K_max, MOST_TERMS)],
-    } | scales(prior, resolved, family)
+    }
+    return own | scales(prior, resolved, family)
 
 
 def scales(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:

@@ -1,6 +1,6 @@
 """Does tuning help? A search on 80% of the rows, then the default prior beside the tuned one on the others.
 
-RAYTPNN_DATA=... python examples/tuning.py            # Boston and Servo, three outer splits each
+RAYTPNN_DATA=... python examples/benchmarks/tuning.py    # Boston and Servo, three outer splits each
 """
 
 from __future__ import annotations
@@ -113,6 +113,8 @@ def main():
                 print(result.iloc[-1:].to_string(), flush=True)
                 if args.out:
                     result.to_csv(args.out, index=False)
+    if not rows:
+        return
     result = pd.DataFrame(rows)
     print(result.drop(columns="best").to_string())
     print(
