@@ -17,8 +17,8 @@ pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
 import raytpnn
 from raytpnn.chains.progress import Reporter
 from raytpnn.tuning.kept import Kept
-from raytpnn.tuning.outcome import ORIENTATION
 from raytpnn.tuning.on_ray import Stopped, run_race
+from raytpnn.tuning.outcome import ORIENTATION
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.settings import Setting
 

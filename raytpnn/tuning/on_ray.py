@@ -71,7 +71,17 @@ class Runner(tune.Trainable):
         return {"step": self.next_step - 1, "outcome": outcome.to_json()}
 
 
-class Rungs(FIFOScheduler):
+class NotKept:
+    """Part of a search that Ray Tune must not keep in files of its own: ours say all that is needed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return object, ()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class Rungs(NotKept, FIFOScheduler):
     """Pauses a trial until all others have taken the same step; then the race says who goes on.
 
     Parameters
@@ -154,7 +164,7 @@ class Rungs(FIFOScheduler):
         return chosen
 
 
-class Limits(tune.Stopper):
+class Limits(NotKept, tune.Stopper):
     """Ends the whole search: at an error, at a second interrupt, or when nothing more shall begin.
 
     Parameters
