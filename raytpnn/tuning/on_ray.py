@@ -224,26 +224,14 @@ def run_race(
     Stopped
         If a step failed.
     """
-    begin, console = time.monotonic(), sys.stdout
-
-    def aloud(function: Callable[..., None]) -> Callable[..., None]:
-        def call(*args: Any) -> None:
-            with redirect_stdout(console):
-                function(*args)
-
-        return call
-
+    begin, told = time.monotonic(), []
     note, say = aloud(note), aloud(say)
-    with (
-        Interrupts() as interrupts,
-        surroundings(),
-        tempfile.TemporaryDirectory(prefix="raytpnn-tune-") as folder,
-    ):
-        told: list[bool] = []
+    folder = tempfile.TemporaryDirectory(prefix="raytpnn-tune-")
+    with Interrupts() as interrupts, surroundings(), folder as path:
 
         def enough() -> bool:
             if interrupts.count and not told:
-                told.append(True)
+                told.append("interrupt")
                 say("interrupt: finishing the fits at hand; once more to stop at once")
             late = time_limit is not None and time.monotonic() - begin > time_limit
             return bool(interrupts.count) or late
@@ -256,24 +244,7 @@ def run_race(
             if race.waits(i)
         ]
         trainable = tune.with_parameters(Runner, problem=problem, settings=settings)
-        tuner = tune.Tuner(
-            tune.with_resources(trainable, {"cpu": cpus}),
-            param_space={"at": tune.grid_search(left), "cpus": cpus},
-            tune_config=tune.TuneConfig(
-                scheduler=scheduler,
-                reuse_actors=True,
-                trial_name_creator=lambda trial: trial.trial_id,
-                trial_dirname_creator=lambda trial: trial.trial_id,
-            ),
-            run_config=tune.RunConfig(
-                name="search",
-                storage_path=folder,
-                stop=Limits(scheduler, lambda: interrupts.count > 1),
-                checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
-                failure_config=tune.FailureConfig(max_failures=-1),
-                verbose=0,
-            ),
-        )
+        tuner = tuner_of(trainable, left, cpus, scheduler, lambda: interrupts.count > 1, path)
         # Ray Tune prints about trials whatever it is told; what we say passes.
         with redirect_stdout(io.StringIO()):
             tuner.fit()
@@ -282,6 +253,47 @@ def run_race(
         if race.finished:
             return "complete"
         return "interrupt" if interrupts.count else "time limit"
+
+
+def tuner_of(
+    trainable: Any,
+    left: list[dict[str, int]],
+    cpus: int,
+    scheduler: Rungs,
+    at_once: Callable[[], bool],
+    folder: str,
+) -> tune.Tuner:
+    """Tuner of the settings that are left, whose own files go to a folder."""
+    return tune.Tuner(
+        tune.with_resources(trainable, {"cpu": cpus}),
+        param_space={"at": tune.grid_search(left), "cpus": cpus},
+        tune_config=tune.TuneConfig(
+            scheduler=scheduler,
+            reuse_actors=True,
+            trial_name_creator=lambda trial: trial.trial_id,
+            trial_dirname_creator=lambda trial: trial.trial_id,
+        ),
+        run_config=tune.RunConfig(
+            name="search",
+            storage_path=folder,
+            stop=Limits(scheduler, at_once),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_frequency=0, checkpoint_at_end=False),
+            # Workers that die are counted by the scheduler.
+            failure_config=tune.FailureConfig(max_failures=-1),
+            verbose=0,
+        ),
+    )
+
+
+def aloud(function: Callable[..., None]) -> Callable[..., None]:
+    """Function that prints where one prints now, whatever happens to standard output later."""
+    console = sys.stdout
+
+    def call(*args: Any) -> None:
+        with redirect_stdout(console):
+            function(*args)
+
+    return call
 
 
 def last_line(trial: Trial) -> str:
