@@ -224,7 +224,8 @@ def run_race(
     Stopped
         If a step failed.
     """
-    begin, told = time.monotonic(), []
+    begin = time.monotonic()
+    told: list[str] = []
     note, say = aloud(note), aloud(say)
     folder = tempfile.TemporaryDirectory(prefix="raytpnn-tune-")
     with Interrupts() as interrupts, surroundings(), folder as path:
