@@ -12,6 +12,7 @@ _HOMES = {
     "sample": "raytpnn.sampling",
     "resume": "raytpnn.sampling",
     "cross_validate": "raytpnn.validation.cross_validate",
+    "tune": "raytpnn.tuning.tune",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
     "Prior": "raytpnn.model.prior",
@@ -43,6 +44,7 @@ __all__ = [
     "read_expression",
     "resume",
     "sample",
+    "tune",
 ]
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from raytpnn.posterior.storage import load
     from raytpnn.sampling import resume, sample
     from raytpnn.storage.errors import RunError
+    from raytpnn.tuning.tune import tune
     from raytpnn.validation.cross_validate import cross_validate
 
 

@@ -28,7 +28,7 @@ def test_demo_shows_progress_convergence_score_and_components():
 
 def test_help_names_every_command():
     shown = run("--help").stdout
-    for command in ("fit", "resume", "diagnose", "predict", "report", "doctor", "demo"):
+    for command in ("tune", "fit", "resume", "diagnose", "predict", "report", "doctor", "demo"):
         assert command in shown
         assert call(command, "--help").returncode == 0
 

@@ -20,6 +20,7 @@ from raytpnn.cli.inspect import inspect
 from raytpnn.cli.predict import predict
 from raytpnn.cli.report import report
 from raytpnn.cli.resume import resume
+from raytpnn.cli.tune import tune
 from raytpnn.cli.watch import watch
 
 __all__ = ["app"]
@@ -52,5 +53,5 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (inspect, fit, resume, watch, diagnose, predict, report, genes, doctor, demo):
+for command in (inspect, tune, fit, resume, watch, diagnose, predict, report, genes, doctor, demo):
     app.command()(command)

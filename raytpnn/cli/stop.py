@@ -49,7 +49,11 @@ def what_is_left(run: str) -> str:
     """What was saved before the first draw."""
     from raytpnn.storage.manifest import MANIFEST
     from raytpnn.storage.place import Place
+    from raytpnn.tuning.kept import MARK
 
-    if Place(run).holds(MANIFEST):
+    place = Place(run)
+    if place.holds(MANIFEST):
         return f"there is no draw yet; `raytpnn resume {run}` goes on"
+    if place.holds(MARK):
+        return "fits that were done are kept, the same command goes on"
     return "nothing was saved"

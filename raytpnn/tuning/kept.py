@@ -1,0 +1,71 @@
+"""Steps that are done, a small file each: a search that was interrupted, or is made larger, goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from raytpnn.storage.place import Place
+from raytpnn.tuning.outcome import Outcome
+from raytpnn.tuning.settings import Setting
+
+__all__ = ["MARK", "Kept"]
+
+MARK, FOLDER = "search.json", "steps"
+
+
+class Kept:
+    """Outcomes by setting and step; in a folder if there is one.
+
+    Parameters
+    ----------
+    place : Place or None
+    settings : sequence of Setting
+    mark : dict
+        What outcomes depend on beside the setting: `fingerprint`, and what a reader wants to know.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds a search of something else, or other files.
+    """
+
+    def __init__(self, place: Place | None, settings: Sequence[Setting], mark: dict[str, Any]) -> None:
+        self.place, self.settings = place, settings
+        self.outcomes: dict[tuple[int, int], Outcome] = {}
+        if place is None:
+            return
+        if place.holds(MARK):
+            if json.loads(place.read(MARK)).get("fingerprint") != mark["fingerprint"]:
+                raise ValueError(
+                    f"{place} holds a search of other data or options; remove it, or choose another folder"
+                )
+            self.read(mark["steps"])
+        elif not place.empty():
+            raise ValueError(f"{place} exists and is not empty; choose another folder")
+        else:
+            place.write(MARK, json.dumps(mark, indent=1).encode())
+
+    def name(self, setting: int, step: int) -> str:
+        """Of a file; it does not depend on which other settings there are."""
+        return f"{FOLDER}/{self.settings[setting].name}-{step:03}.json"
+
+    def read(self, steps: int) -> None:
+        """Take over what is there. A damaged file counts as not there."""
+        assert self.place is not None
+        there = set(self.place.names(FOLDER))
+        for setting in range(len(self.settings)):
+            for step in range(steps):
+                name = self.name(setting, step)
+                if name in there:
+                    try:
+                        self.outcomes[setting, step] = Outcome.from_json(self.place.read(name))
+                    except ValueError:
+                        continue
+
+    def add(self, setting: int, step: int, outcome: Outcome) -> None:
+        """Keep an outcome."""
+        self.outcomes[setting, step] = outcome
+        if self.place is not None:
+            self.place.write(self.name(setting, step), outcome.to_json().encode())
