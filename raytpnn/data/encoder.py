@@ -32,13 +32,15 @@ def code_dtype(max_bins: int) -> np.dtype:
     return np.dtype(np.uint8 if max_bins <= 255 else np.uint16)
 
 
-def refuse_infinite(x: np.ndarray, names: Sequence[str]) -> None:
+def refuse_infinite(x: np.ndarray, names: Sequence[str], first_row: int = 0) -> None:
     """Raise if a block holds an infinite number.
 
     Parameters
     ----------
     x : (k, n) float
     names : sequence of k str
+    first_row : int
+        Number of the block's first row.
 
     Raises
     ------
@@ -49,7 +51,8 @@ def refuse_infinite(x: np.ndarray, names: Sequence[str]) -> None:
     if infinite.any():
         j, row = (int(i) for i in np.argwhere(infinite)[0])
         raise ValueError(
-            f"column {names[j]!r} is {x[j, row]} in row {row}; X must be finite. Use NaN for a missing value"
+            f"column {names[j]!r} is {x[j, row]} in row {first_row + row}; X must be finite. Use NaN for a "
+            "missing value"
         )
 
 
