@@ -11,8 +11,8 @@ import numpy as np
 
 from raytpnn.data.binning import bin_sorted, encode_rows
 from raytpnn.data.bins import Bins
-from raytpnn.data.cells import numbers_or_text
-from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype, refuse_infinite
+from raytpnn.data.cells import numbers_or_text, refuse_infinite
+from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype
 from raytpnn.data.growable import Growable, MarginalPool, Spill
 from raytpnn.data.tables import Table, quoted
 
