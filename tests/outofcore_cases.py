@@ -41,8 +41,10 @@ def few_values(n, seed=0):
         "halves": pa.array(rng.integers(0, 400, size=n) / 2, mask=rng.random(n) < 0.1),
         "zeros": np.where(rng.random(n) < 0.5, -0.0, 0.0) + (rng.random(n) < 0.2),
         "flag": pa.array(rng.random(n) < 0.3, mask=rng.random(n) < 0.3),
-        "decimal": pa.array(rng.integers(0, 900, size=n)).cast(pa.decimal128(12, 0)).cast(pa.decimal128(14, 2)),
-        "text": pa.array(np.array(["b", "a", "10", "9"])[rng.integers(0, 4, size=n)], mask=rng.random(n) < 0.1),
+        "decimal": pa.array(rng.integers(0, 900, size=n)).cast(pa.decimal128(21, 2)),
+        "text": pa.array(
+            np.array(["b", "a", "10", "9"])[rng.integers(0, 4, size=n)], mask=rng.random(n) < 0.1
+        ),
         "pair": pa.array(np.array(["no", "yes"])[rng.integers(0, 2, size=n)]),
         "category": pa.DictionaryArray.from_arrays(
             pa.array(rng.integers(0, 3, size=n), mask=rng.random(n) < 0.1), pa.array(["u", "v", "unused"])

@@ -104,7 +104,9 @@ def at_once(path: Path) -> float:
         int(np.abs(a.astype(np.int16) - b.astype(np.int16)).max())
         for a, b in zip(streamed, bins.codes, strict=True)
     ]
-    print(f"largest difference of a code, by feature: {dict(zip(bins.names, apart, strict=True))}", flush=True)
+    print(
+        f"largest difference of a code, by feature: {dict(zip(bins.names, apart, strict=True))}", flush=True
+    )
     return seconds
 
 
@@ -160,7 +162,10 @@ def watched(name: str, rows: int, step, *arguments) -> None:
         watcher.join()
         process.join()
     resident, proportional = (f"{size / 1e6:,.0f}" for size in peak)
-    print(f"| {name} | {rows:,} | {seconds:.1f} | {rows / seconds:,.0f} | {resident} | {proportional} |", flush=True)
+    print(
+        f"| {name} | {rows:,} | {seconds:.1f} | {rows / seconds:,.0f} | {resident} | {proportional} |",
+        flush=True,
+    )
 
 
 def report(pipe, step, *arguments) -> None:
@@ -184,12 +189,20 @@ def main() -> None:
         write(large, options.rows)
         write(small, options.memory_rows)
         print(f"the large file has {large.stat().st_size / 1e6:,.0f} MB")
-        print("| | rows | s | rows/s | MB resident | MB proportional |\n|---|---|---|---|---|---|", flush=True)
+        print(
+            "| | rows | s | rows/s | MB resident | MB proportional |\n|---|---|---|---|---|---|", flush=True
+        )
         watched("streamed, 1 thread", options.rows, stream, large, 1)
         if options.workers > 1:
             watched(f"streamed, {options.workers} threads", options.rows, stream, large, options.workers)
         if options.ray:
-            watched(f"streamed, Ray with {options.workers} CPUs", options.rows, stream_on_ray, large, options.workers)
+            watched(
+                f"streamed, Ray with {options.workers} CPUs",
+                options.rows,
+                stream_on_ray,
+                large,
+                options.workers,
+            )
         watched("streamed, 1 thread", options.memory_rows, stream, small, 1)
         watched("read at once", options.memory_rows, at_once, small)
         if options.fit:

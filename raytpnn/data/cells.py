@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "as_text", "is_missing", "is_number", "level_text", "numbers_or_text", "refuse_infinite"]
+__all__ = [
+    "as_numbers",
+    "as_text",
+    "is_missing",
+    "is_number",
+    "level_text",
+    "numbers_or_text",
+    "refuse_infinite",
+]
 
 NUMBER_KINDS = "fiub"
 NARROW_KINDS = ("float32", "float16", "bool", "int8", "uint8", "int16", "uint16")

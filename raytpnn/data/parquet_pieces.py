@@ -88,9 +88,7 @@ def pieces(files: Sequence[Path], batch_rows: int) -> list[Piece]:
     return cut
 
 
-def read_batches(
-    piece: Piece, names: Sequence[str], batch_rows: int
-) -> Iterator[tuple[int, pa.Table]]:
+def read_batches(piece: Piece, names: Sequence[str], batch_rows: int) -> Iterator[tuple[int, pa.Table]]:
     """Some columns of a piece: tables of at most `batch_rows` rows, each with the number of its first row.
 
     Raises

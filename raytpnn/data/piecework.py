@@ -78,15 +78,13 @@ def in_order(
         pool.shutdown(cancel_futures=True)
 
 
-def _on_ray(
-    work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None
-) -> Iterator[Result]:
+def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None) -> Iterator[Result]:
     """`in_order` on the Ray that is connected."""
     import ray
 
     # Put once: it may hold an encoder.
     shared = ray.put(work)
-    remote = ray.remote(num_cpus=1)(_run)
+    remote: Any = ray.remote(num_cpus=1)(_run)
     cores = int(ray.cluster_resources().get("CPU", 1))
     ahead = workers or min(max(2, TASKS_A_CORE * cores), MOST_AHEAD)
     waiting: deque[tuple[Task, Any]] = deque()

@@ -22,7 +22,13 @@ from raytpnn.data.bins import Bins
 from raytpnn.data.cells import numbers_or_text, refuse_infinite
 from raytpnn.data.codes_file import CodesFile
 from raytpnn.data.encoder import LEVEL, MISSING, NUMERIC, Encoder, code_dtype
-from raytpnn.data.fitting import check_features, checked_bins, refuse_few_rows, refuse_identifiers, sort_levels
+from raytpnn.data.fitting import (
+    check_features,
+    checked_bins,
+    refuse_few_rows,
+    refuse_identifiers,
+    sort_levels,
+)
 from raytpnn.data.growable import MarginalPool
 from raytpnn.data.parquet_pieces import Piece, read_batches
 from raytpnn.data.piecework import in_order, on_ray
@@ -106,8 +112,10 @@ def summarise(
     together = max(1, VALUES_TOGETHER // size)
     for start in range(0, len(table.names), together):
         names = table.names[start : start + together]
+        text = [is_text(table.types[name]) for name in names]
         gatherers = [Gatherer(size) for _ in names]
-        for piece, found in zip(cut, run(partial(summarise_piece, names, size), cut), strict=True):
+        work = partial(summarise_piece, names, text, size, BATCH_ROWS)
+        for piece, found in zip(cut, run(work, cut), strict=True):
             for name, gatherer, summary in zip(names, gatherers, found, strict=True):
                 gatherer.add(summary)
                 refuse_too_many_texts(name, gatherer, piece.start + piece.rows)
@@ -123,13 +131,19 @@ def refuse_too_many_texts(name: str, gatherer: Gatherer, rows: int) -> None:
         refuse_identifiers(name, list(newest.counts), rows, number)
 
 
-def summarise_piece(names: Sequence[str], size: int, piece: Piece) -> list[Numbers | Levels]:
-    """Summaries of some columns of a piece."""
+def summarise_piece(
+    names: Sequence[str], text: Sequence[bool], size: int, batch_rows: int, piece: Piece
+) -> list[Numbers | Levels]:
+    """Summaries of some columns of a piece; `text` says which of them hold text."""
     gatherers = [Gatherer(size) for _ in names]
-    for row, read in read_batches(piece, names, BATCH_ROWS):
+    for row, read in read_batches(piece, names, batch_rows):
         batch = ArrowTable(read)
         for i, gatherer in enumerate(gatherers):
-            gatherer.add(summarise_column(batch, i, row, size))
+            if text[i] and not is_text(batch.types[i]):
+                # A file in which the column is empty does not know what it would have held.
+                gatherer.add(Levels({}, missing=batch.n_rows))
+            else:
+                gatherer.add(summarise_column(batch, i, row, size))
     return [gatherer.result() for gatherer in gatherers]
 
 
@@ -234,7 +248,8 @@ def encode(
         for group in feature_groups(encoder):
             first, last = int(group[0]), int(group[-1]) + 1
             names = [table.names[i] for i in np.unique(encoder.column[group])]
-            work = partial(encode_piece, encoder, names, first, last, None if far else file)
+            rows = min(BATCH_ROWS, max(CODES_TOGETHER // len(group), 1024))
+            work = partial(encode_piece, encoder, names, first, last, rows, None if far else file)
             counts = np.zeros((last - first, encoder.missing_code + 1), np.int64)
             for found, blocks in run(work, cut):
                 counts += found
@@ -266,7 +281,13 @@ def feature_groups(encoder: Encoder) -> list[np.ndarray]:
 
 
 def encode_piece(
-    encoder: Encoder, names: Sequence[str], first: int, last: int, file: CodesFile | None, piece: Piece
+    encoder: Encoder,
+    names: Sequence[str],
+    first: int,
+    last: int,
+    batch_rows: int,
+    file: CodesFile | None,
+    piece: Piece,
 ) -> tuple[np.ndarray, list[tuple[int, np.ndarray]]]:
     """Codes of features first ... last - 1 in a piece.
 
@@ -280,7 +301,6 @@ def encode_piece(
     wanted = np.arange(first, last)
     counts = np.zeros((len(wanted), encoder.missing_code + 1), np.int64)
     blocks = []
-    batch_rows = min(BATCH_ROWS, max(CODES_TOGETHER // len(wanted), 1024))
     for row, read in read_batches(piece, names, batch_rows):
         codes = encoder.transform(ArrowTable(read), wanted)
         for j, line in enumerate(codes):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from raytpnn.data.arrow import arrow_values, data_columns, fits_float32, is_plain, is_text
 from raytpnn.data.parquet_pieces import Piece, open_parquet, parquet_files, pieces, read_batches
@@ -76,6 +77,8 @@ class StreamedTable(Table):
                 names = unique_names(schema.names[i] for i in data_columns(schema))
                 found = {name: schema.field(name).type for name in names}
                 types = types or found
+                # A file in which a column is empty does not know what it would have held.
+                types |= {name: kind for name, kind in found.items() if is_empty(types.get(name))}
                 refuse_other_columns(path, found, files[0], types)
                 rows += file.metadata.num_rows
                 for name, size in stored_bytes(file).items():
@@ -98,8 +101,6 @@ class StreamedTable(Table):
 
     def column(self, i: int) -> np.ndarray:
         """Read one column, whole."""
-        import pyarrow as pa
-
         name = self.names[i]
         parts = [
             table.column(0) for piece in self.pieces() for _, table in read_batches(piece, [name], BATCH_ROWS)
@@ -145,22 +146,26 @@ def stored_bytes(file: Any) -> dict[str, int]:
         told = file.metadata.row_group(group)
         for i in range(told.num_columns):
             column = told.column(i)
-            total[column.path_in_schema] = total.get(column.path_in_schema, 0) + column.total_uncompressed_size
+            total[column.path_in_schema] = (
+                total.get(column.path_in_schema, 0) + column.total_uncompressed_size
+            )
     return total
+
+
+def is_empty(kind: Any) -> bool:
+    """Whether a column of this type can hold nothing."""
+    return kind is not None and pa.types.is_null(kind)
 
 
 def refuse_other_columns(path: Path, found: dict[str, Any], first: Path, types: dict[str, Any]) -> None:
     """Raise if a file does not have the columns of the first, or one is text here and numbers there."""
-    import pyarrow as pa
-
     absent = [name for name in types if name not in found]
     strange = [name for name in found if name not in types]
     if absent or strange:
         what = f"lacks {quoted(absent)}" if absent else f"also has {quoted(strange)}"
         raise ValueError(f"{str(path)!r} {what}, unlike {str(first)!r}: all files must have the same columns")
     for name, kind in found.items():
-        either = pa.types.is_null(kind) or pa.types.is_null(types[name])
-        if not either and is_text(kind) != is_text(types[name]):
+        if not is_empty(kind) and is_text(kind) != is_text(types[name]):
             raise ValueError(
                 f"column {name!r} has the type {kind} in {str(path)!r} and {types[name]} in {str(first)!r}: "
                 "it must be numbers in all files or text in all"

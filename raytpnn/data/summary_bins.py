@@ -10,6 +10,9 @@ from raytpnn.data.summary import Numbers, first_of_runs
 
 __all__ = ["ColumnBins", "bins_of"]
 
+# A value has many rows if it has a quarter of a bin's.
+HEAVY = 4
+
 
 @dataclass(frozen=True)
 class ColumnBins:
@@ -46,6 +49,13 @@ def bins_of(summary: Numbers, max_bins: int) -> ColumnBins:
     with np.errstate(over="ignore"):
         rounded = middle.astype(np.float32).astype(np.float64)
     rounded = np.where((low < rounded) & (rounded <= high), rounded, high)
+    if summary.error:
+        # What lies between two values is not known. Beside a value with many rows it goes to the other side:
+        # it would take on the rank of these rows.
+        heavy = HEAVY * counts * max_bins >= total
+        after, before = heavy[first[1:] - 1], heavy[first[1:]]
+        close = np.where(before, high, np.nextafter(low, np.inf))
+        cuts, rounded = (np.where(after | before, close, cut) for cut in (cuts, rounded))
     narrow = fit_float32(rounded)
     rows = np.add.reduceat(counts, first)
     # Medians of the end bins, as rows of the sorted column.

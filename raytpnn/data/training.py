@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,10 +27,8 @@ def available_memory() -> int | None:
         told = Path("/proc/meminfo").read_text().split()
         known.append(1024 * int(told[told.index("MemAvailable:") + 1]))
     except (OSError, ValueError):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        except (OSError, ValueError, AttributeError):
-            pass
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
@@ -69,7 +68,9 @@ def training_table(X: Any, streaming: bool | None = None) -> Table:
             return table
     if streaming:
         what = f"{str(path)!r}" if path is not None else type(X).__name__
-        raise ValueError(f"streaming=True is for Parquet files: give the path of one or of a folder, not {what}")
+        raise ValueError(
+            f"streaming=True is for Parquet files: give the path of one or of a folder, not {what}"
+        )
     return as_table(X)
 
 
