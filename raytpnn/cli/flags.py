@@ -22,8 +22,8 @@ def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
 Data = Annotated[
     str | None,
     typer.Argument(
-        help="CSV, TSV, Parquet or Feather file, folder of Parquet files; GEO series matrix, .h5ad or 10x .h5. "
-        "Also s3:// or gs://.",
+        help="CSV, TSV, Parquet or Feather file, or a folder of Parquet files; GEO series matrix, .h5ad or "
+        "10x .h5. Also s3:// or gs://.",
         show_default=False,
     ),
 ]

@@ -45,7 +45,7 @@ class TrainingRows:
 
 
 def write_rows(rows: TrainingRows, folder: Path, codes: Path | None = None) -> None:
-    """Write the files below `folder`; if there is a file `codes` with the codes already, it is moved there."""
+    """Write the files below `folder`; a file `codes` that holds the codes already is moved there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

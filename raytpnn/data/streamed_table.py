@@ -1,4 +1,4 @@
-"""Parquet files seen as one table of which nothing is held: columns and rows are read when they are needed."""
+"""Parquet files seen as one table of which nothing is held: what is needed is read when it is needed."""
 
 from __future__ import annotations
 
