@@ -13,7 +13,7 @@ import pytest
 from encoding_cases import mixed_frame
 from outofcore_cases import columns, few_values, same_fields, write
 
-from raytpnn.data import parquet_pieces, streamed_fit, streamed_table, summary
+from raytpnn.data import parquet_pieces, piecework, streamed_fit, streamed_table, summary
 from raytpnn.data.encoder import NUMERIC, Encoder
 from raytpnn.data.streamed_table import StreamedTable
 from raytpnn.data.summary import Numbers
@@ -358,3 +358,29 @@ def test_ray_must_be_connected(tmp_path, monkeypatch):
         Encoder.fit_parquet(path, executor="ray")
     with pytest.raises(ValueError, match="unknown executor 'dask'"):
         Encoder.fit_parquet(path, executor="dask")
+
+
+def test_what_a_node_does_not_see_is_done_here(monkeypatch):
+    def unseen(reference):
+        raise FileNotFoundError(f"no file {reference}")
+
+    monkeypatch.setattr(piecework, "result_of", unseen)
+    with pytest.warns(UserWarning, match="does not see the data"):
+        assert piecework.here_if_not_there(str.upper, "task", "there") == "TASK"
+
+
+def test_work_in_order_stops_at_the_first_error():
+    done = []
+
+    def work(task):
+        done.append(task)
+        if task == 3:
+            raise ValueError("task 3")
+        return task
+
+    found = []
+    with pytest.raises(ValueError, match="task 3"):
+        found.extend(piecework.in_order(work, range(1000), "threads", 4))
+    assert len(done) < 100
+    results = piecework.in_order(work, [0, 1, 2], "threads", 2)
+    assert list(results) == [0, 1, 2]
