@@ -1,14 +1,14 @@
 """Encoding Parquet files larger than memory: rows a second, and memory at the peak.
 
-    python examples/benchmarks/outofcore.py [--rows 20000000] [--memory-rows 2000000] [--workers 2] [--ray] [--fit]
+    python examples/benchmarks/outofcore.py [--rows N] [--memory-rows N] [--workers 2] [--ray] [--fit]
 
 Writes a simulated Parquet file of ten columns of several types and a target to a temporary folder (which
 TMPDIR moves), row group by row group, and encodes it in a process of its own, streamed; then a file of
 `--memory-rows` rows both streamed and read at once, and says by how much the two encodings differ. Memory is
 that of the process and of all its children: resident (shared pages counted in each) and proportional (shared
 pages counted once), looked at 10 times a second, with the codes that were written included while they are
-mapped. Interpreter and libraries take about 200 MB of it. `--fit` also runs a few sweeps of one chain on the
-large file. Linux only.
+mapped; interpreter and libraries are in it. `--fit` also runs a few sweeps of one chain on the large file.
+Linux only.
 """
 
 from __future__ import annotations
