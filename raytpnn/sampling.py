@@ -23,10 +23,10 @@ from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.tempering import Tempering
-from raytpnn.data.encoder import Encoder
 from raytpnn.data.feature_weights import resolve_feature_weights
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.training import RoomForCodes, fit_training, training_columns
 from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
@@ -74,6 +74,7 @@ def sample(
     time_limit: float | None = None,
     missing_indicators: bool = False,
     resources: Resources | None = None,
+    streaming: bool | None = None,
 ) -> Posterior:
     """Sample the posterior of a Bayesian tensor product neural network.
 
@@ -81,8 +82,8 @@ def sample(
     ----------
     X : DataFrame, array, Arrow table or path
         Rows of features. NaN is allowed; text and categories become one feature a level.
-    y : (n,)
-        Response: numbers, two classes (bernoulli) or counts (poisson).
+    y : (n,) or str
+        Response: numbers, two classes (bernoulli) or counts (poisson); or its column of X.
     family : {"gaussian", "bernoulli", "poisson"}
     chains, warmup, draws, thin : int
         Independent chains; sweeps thrown away at the start of each; draws kept of each; sweeps a draw.
@@ -108,8 +109,8 @@ def sample(
     tempering : Tempering, optional
         Make every chain an ensemble of replicas at powers of the likelihood, of which the draws of the cold
         one are kept; see `Posterior.tempering`.
-    sample_weight, offset : (n,), optional
-        Weights of the rows' log-likelihoods; known part of f (log exposure for counts).
+    sample_weight, offset : (n,) or str, optional
+        Weights of the rows' log-likelihoods; known part of f (log exposure for counts). Or columns of X.
     out : path or URI, optional
         Folder to keep the run in, also on s3:// and gs://. Finished blocks are written as they come: what
         ends too early can be gone on with by `raytpnn.resume`. On a Ray cluster all nodes must see it.
@@ -124,6 +125,10 @@ def sample(
         Add a feature "x is missing" for every column with missing values.
     resources : Resources, optional
         What a worker on Ray asks for; one CPU by default.
+    streaming : bool, optional
+        Encode Parquet files a batch of rows at a time instead of reading them at once; if not given, when
+        they would take more than half of the free memory. X may then be a folder of files. Codes of the
+        rows are mapped from the run's folder, or a temporary file. See `Encoder.fit_parquet`.
     minibatch, delayed_acceptance, shards
         Not part of this version: anything but the default is refused.
 
@@ -157,9 +162,11 @@ def sample(
     if place is not None:
         refuse_to_replace(place, overwrite=False)
     helper = None if backend == "cuda" else CompileHelper()
-    with connected(ways):
+    with connected(ways), RoomForCodes(None if place is None else place.path) as room:
         begin = time.monotonic()
-        encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
+        X, y, sample_weight, offset = training_columns(X, y, sample_weight, offset, streaming=streaming)
+        runs_on = "ray" if ways.on_ray else "threads"
+        encoder, bins = fit_training(X, max_bins, missing_indicators, room, runs_on)
         response = as_response(y, likelihood, bins.n_rows)
         weight = as_weights(sample_weight, bins.n_rows)
         shift = as_offset(offset, bins.n_rows)
@@ -179,7 +186,8 @@ def sample(
         with _where_blocks_go(place, ways.on_ray) as folder:
             store: MemoryStore | Run = MemoryStore()
             if folder is not None:
-                store = Run.begin(folder, plan, rows, encoder, response.classes, config)
+                store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path)
+            room.close()
             finish = conduct(plan, store, journal, encoder.labels, ways)
             config |= outcome_of(plan, journal, finish, ways)
             if isinstance(store, Run):

@@ -219,3 +219,16 @@ def test_madelon_by_xgboost():
     informative = weights[np.array(MADELON) - 1]
     assert informative.sum() > 0.7
     assert informative.min() > 1 / 500, "each gets more than it would by chance"
+
+
+def test_many_rows_are_gone_through_in_chunks(monkeypatch):
+    rng = np.random.default_rng(12)
+    n = 3_000
+    X = rng.normal(size=(n, 4))
+    X[rng.random(n) < 0.2, 1] = NAN
+    X[:, 2] = rng.integers(0, 2, n)
+    _, bins = Encoder.fit(X)
+    residual, weight = X[:, 0] + rng.normal(size=n), rng.integers(0, 3, n) * 1.0
+    at_once = explained_variation(bins, residual, weight)
+    monkeypatch.setattr("raytpnn.data.marginal.CHUNK_CELLS", 700)
+    np.testing.assert_allclose(explained_variation(bins, residual, weight), at_once, rtol=1e-9)

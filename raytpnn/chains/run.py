@@ -52,10 +52,14 @@ class Run:
         encoder: Encoder,
         classes: tuple[Any, ...] | None,
         config: dict[str, Any],
+        codes: Path | None = None,
     ) -> Run:
-        """Write everything that workers need; the folder appears whole."""
+        """Write everything that workers need; the folder appears whole.
+
+        `codes`, if there is such a file, already holds the codes of the rows: it is moved.
+        """
         with place.new_folder() as folder:
-            write_rows(rows, folder)
+            write_rows(rows, folder, codes)
             encoder.save(folder / "encoder")
             np.save(folder / SETTINGS_FILE, clean_copy(plan.settings))
             files = {

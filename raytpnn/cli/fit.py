@@ -64,6 +64,7 @@ def fit(
     feature_weights: flags.FeatureWeights = None,
     max_bins: flags.MaxBins = None,
     missing_indicators: flags.MissingIndicators = None,
+    streaming: flags.Streaming = None,
     backend: flags.Backend = None,
 ) -> None:
     """Sample the posterior of a model of TARGET given all other columns of DATA, and keep it in OUT.
@@ -149,8 +150,11 @@ def refuse_taken(out: str) -> None:
 def told_source(options: FitOptions) -> Source:
     """Read the data, and tell the user about them."""
     from raytpnn.cli.source import read_source
+    from raytpnn.data.streamed_table import StreamedTable
 
     source = read_source(options)
+    if isinstance(source.X, StreamedTable):
+        say("the rows are read a batch at a time")
     say(
         f"{source.y.values.shape[0]:,} rows, {len(source.X.names):,} columns to predict {options.target!r} by"
     )

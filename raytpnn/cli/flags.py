@@ -22,7 +22,8 @@ def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
 Data = Annotated[
     str | None,
     typer.Argument(
-        help="CSV, TSV, Parquet or Feather file; GEO series matrix, .h5ad or 10x .h5. Also s3:// or gs://.",
+        help="CSV, TSV, Parquet or Feather file, or a folder of Parquet files; GEO series matrix, .h5ad or "
+        "10x .h5. Also s3:// or gs://.",
         show_default=False,
     ),
 ]
@@ -181,6 +182,16 @@ MissingIndicators = Annotated[
         "--missing-indicators",
         help="Add a feature 'x is missing' for every column with missing values.",
         rich_help_panel=DETAILS,
+    ),
+]
+Streaming = Annotated[
+    bool | None,
+    typer.Option(
+        "--streaming/--no-streaming",
+        help="Encode Parquet files a batch of rows at a time, or read them at once. Default: streaming if "
+        "they would take more than half of the free memory.",
+        rich_help_panel=DETAILS,
+        show_default=False,
     ),
 ]
 Backend = Annotated[

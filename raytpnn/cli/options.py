@@ -55,6 +55,7 @@ class FitOptions:
     feature_weights: str | dict | None = None
     max_bins: int = 255
     missing_indicators: bool = False
+    streaming: bool | None = None
     backend: str = "auto"
     prior: dict = field(default_factory=dict)
     moves: dict = field(default_factory=dict)

@@ -58,7 +58,7 @@ def read_source(options: FitOptions) -> Source:
     from raytpnn.cli.expression import is_expression, read_expression_source
     from raytpnn.data.annotation import read_annotation
     from raytpnn.data.response import as_offset, as_weights
-    from raytpnn.data.tables import as_table
+    from raytpnn.data.training import training_table
     from raytpnn.model.families import get_family
     from raytpnn.storage.fetch import local_copy
 
@@ -68,7 +68,7 @@ def read_source(options: FitOptions) -> Source:
     if is_expression(str(data), options.samples):
         return read_expression_source(replace(options, data=str(data)))
     refuse_expression_flags(options)
-    table = as_table(data)
+    table = training_table(data, options.streaming)
     roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
     taken: dict[str, str] = {}
     for flag, name in roles.items():

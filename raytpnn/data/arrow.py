@@ -11,7 +11,7 @@ import pyarrow as pa
 from raytpnn.data.cells import level_text, refuse_dates
 from raytpnn.data.tables import Table, unique_names
 
-__all__ = ["ArrowTable", "arrow_values", "data_columns"]
+__all__ = ["ArrowTable", "arrow_values", "data_columns", "is_text", "level_counts"]
 
 
 def data_columns(schema: Any) -> list[int]:
@@ -24,6 +24,16 @@ def data_columns(schema: Any) -> list[int]:
 def is_plain(kind: Any) -> bool:
     """Whether Arrow can hand the column over as numbers."""
     return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether the cells are text or declared categories."""
+    return (
+        pa.types.is_dictionary(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+    )
 
 
 def fits_float32(kind: Any) -> bool:
@@ -104,7 +114,7 @@ def arrow_values(column: Any, name: str) -> np.ndarray:
         return np.full(len(column), np.nan)
     if pa.types.is_dictionary(kind):
         return dictionary_values(column)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return column.to_numpy()
     if pa.types.is_temporal(kind):
         refuse_dates(name, kind)
@@ -119,3 +129,25 @@ def dictionary_values(column: Any) -> np.ndarray:
         indices = chunk.indices.fill_null(len(levels)) if chunk.indices.null_count else chunk.indices
         parts.append(np.array([*levels, None], dtype=object)[indices.to_numpy(zero_copy_only=False)])
     return np.concatenate(parts) if parts else np.empty(0, dtype=object)
+
+
+def level_counts(column: Any) -> tuple[list[str | None], list[int]]:
+    """Levels of a column of text in the order they are met, and how often; None for missing.
+
+    Declared categories may be met more than once: two of them can have one name.
+    """
+    import pyarrow.compute as pc
+
+    levels: list[str | None] = []
+    counts: list[int] = []
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            names = [None if level is None else level_text(level) for level in chunk.dictionary.to_pylist()]
+            told = pc.value_counts(chunk.indices)
+            levels += [None if i is None else names[i] for i in told.field("values").to_pylist()]
+        else:
+            plain = chunk.cast(pa.string()) if pa.types.is_string_view(chunk.type) else chunk
+            told = pc.value_counts(plain)
+            levels += told.field("values").to_pylist()
+        counts += told.field("counts").to_pylist()
+    return levels, counts

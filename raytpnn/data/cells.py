@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numbers", "as_text", "is_missing", "is_number", "level_text", "numbers_or_text"]
+__all__ = [
+    "as_numbers",
+    "as_text",
+    "is_missing",
+    "is_number",
+    "level_text",
+    "numbers_or_text",
+    "refuse_infinite",
+]
 
 NUMBER_KINDS = "fiub"
 NARROW_KINDS = ("float32", "float16", "bool", "int8", "uint8", "int16", "uint16")
@@ -177,3 +186,27 @@ def as_text(values: np.ndarray, name: str) -> np.ndarray:
     distinct, place = np.unique(cells, return_inverse=True)
     names = [None if np.isnan(v) else level_text(bool(v) if boolean else v) for v in distinct]
     return np.array([*names, None], dtype=object)[place]
+
+
+def refuse_infinite(x: np.ndarray, names: Sequence[str], first_row: int = 0) -> None:
+    """Raise if a block holds an infinite number.
+
+    Parameters
+    ----------
+    x : (k, n) float
+    names : sequence of k str
+    first_row : int
+        Number of the block's first row.
+
+    Raises
+    ------
+    ValueError
+        Naming the column, the row and the value.
+    """
+    infinite = np.isinf(x)
+    if infinite.any():
+        j, row = (int(i) for i in np.argwhere(infinite)[0])
+        raise ValueError(
+            f"column {names[j]!r} is {x[j, row]} in row {first_row + row}; X must be finite. Use NaN for a "
+            "missing value"
+        )

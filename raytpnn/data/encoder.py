@@ -13,14 +13,14 @@ import numpy as np
 
 from raytpnn.data.binning import encode_rows, midpoints
 from raytpnn.data.bins import Bins
-from raytpnn.data.cells import as_numbers, as_text, is_missing
+from raytpnn.data.cells import as_numbers, as_text, is_missing, refuse_infinite
 from raytpnn.data.tables import Table, as_table, quoted
 
 if TYPE_CHECKING:
     from raytpnn.data.annotation import Annotation
     from raytpnn.data.preparation import Preparation
 
-__all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype", "refuse_infinite"]
+__all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype"]
 
 NUMERIC, LEVEL, MISSING = 0, 1, 2
 # Cells worked on at once: small enough to stay in cache and to be no burden on memory.
@@ -30,27 +30,6 @@ BLOCK_CELLS = 1 << 15
 def code_dtype(max_bins: int) -> np.dtype:
     """uint8 up to 255 bins, then uint16; the largest code is kept for missing."""
     return np.dtype(np.uint8 if max_bins <= 255 else np.uint16)
-
-
-def refuse_infinite(x: np.ndarray, names: Sequence[str]) -> None:
-    """Raise if a block holds an infinite number.
-
-    Parameters
-    ----------
-    x : (k, n) float
-    names : sequence of k str
-
-    Raises
-    ------
-    ValueError
-        Naming the column, the row and the value.
-    """
-    infinite = np.isinf(x)
-    if infinite.any():
-        j, row = (int(i) for i in np.argwhere(infinite)[0])
-        raise ValueError(
-            f"column {names[j]!r} is {x[j, row]} in row {row}; X must be finite. Use NaN for a missing value"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +123,29 @@ class Encoder:
             Once, if constant columns are dropped.
         """
         from raytpnn.data.fitting import fit_encoder
+        from raytpnn.data.streamed_table import StreamedTable
 
-        return fit_encoder(as_table(X), max_bins, missing_indicators)
+        table = as_table(X)
+        if isinstance(table, StreamedTable):
+            return Encoder.fit_parquet(table, max_bins, missing_indicators)
+        return fit_encoder(table, max_bins, missing_indicators)
+
+    @staticmethod
+    def fit_parquet(
+        source: Any,
+        max_bins: int = 255,
+        missing_indicators: bool = False,
+        codes: str | Path | None = None,
+        executor: str = "auto",
+        workers: int | None = None,
+    ) -> tuple[Encoder, Bins]:
+        """Learn the encoding of Parquet files that may be larger than memory, and apply it.
+
+        See `raytpnn.data.streamed_fit.fit_parquet`.
+        """
+        from raytpnn.data.streamed_fit import fit_parquet
+
+        return fit_parquet(source, max_bins, missing_indicators, codes, executor, workers)
 
     @property
     def n_features(self) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from raytpnn.data.binning import bin_sorted, encode_rows
 from raytpnn.data.bins import Bins
-from raytpnn.data.cells import numbers_or_text
-from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype, refuse_infinite
+from raytpnn.data.cells import numbers_or_text, refuse_infinite
+from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype
 from raytpnn.data.growable import Growable, MarginalPool, Spill
 from raytpnn.data.tables import Table, quoted
 
@@ -24,18 +26,29 @@ FEWEST_IDENTIFIERS = 20
 
 def fit_encoder(table: Table, max_bins: int, missing_indicators: bool) -> tuple[Encoder, Bins]:
     """See `Encoder.fit`."""
+    max_bins = checked_bins(max_bins)
+    table = table.select(range(len(table.names)))
+    refuse_few_rows(table.n_rows)
+    fitting = Fitting(table, max_bins, missing_indicators)
+    fitting.run()
+    return fitting.finish()
+
+
+def checked_bins(max_bins: Any) -> int:
+    """Number of bins that a user may ask for, or an error."""
     try:
         max_bins = operator.index(max_bins)
     except TypeError:
         raise TypeError(f"max_bins must be a whole number, not {max_bins!r}") from None
     if not 2 <= max_bins <= MOST_BINS:
         raise ValueError(f"max_bins must be from 2 to {MOST_BINS:,}, not {max_bins}")
-    table = table.select(range(len(table.names)))
-    if table.n_rows < 2:
-        raise ValueError(f"X has n_samples={table.n_rows} row(s); at least two are needed to learn anything")
-    fitting = Fitting(table, max_bins, missing_indicators)
-    fitting.run()
-    return fitting.finish()
+    return max_bins
+
+
+def refuse_few_rows(n_rows: int) -> None:
+    """Raise if there is nothing to learn from."""
+    if n_rows < 2:
+        raise ValueError(f"X has n_samples={n_rows} row(s); at least two are needed to learn anything")
 
 
 class Fitting:
@@ -158,7 +171,7 @@ class Fitting:
         name = self.table.names[i]
         place, found = pd.factorize(text, use_na_sentinel=True)
         missing = place < 0
-        self.refuse_identifiers(name, found, int(np.sum(~missing)))
+        refuse_identifiers(name, found, int(np.sum(~missing)))
         order = sort_levels(found)
         levels = tuple(str(found[k]) for k in order)
         if len(levels) < 2:
@@ -202,36 +215,9 @@ class Fitting:
         self.names.append(name)
         self.marginal.append(np.array([self.pool.number(counts)]))
 
-    def refuse_identifiers(self, name: str, found: np.ndarray, present: int) -> None:
-        """Raise if a text column has too many levels to be one of categories."""
-        if len(found) <= FEWEST_IDENTIFIERS or (len(found) <= MOST_LEVELS and len(found) < present):
-            return
-        stray = not_a_number(found)
-        if stray is not None:
-            advice = (
-                f"Most of it reads as numbers, but not {stray!r}: leave such cells empty, or use "
-                f"pandas.to_numeric(X[{name!r}], errors='coerce')"
-            )
-        else:
-            advice = "Drop it if it only names the rows, or group its rare levels"
-        raise ValueError(
-            f"column {name!r} is text with {len(found)} different values in {present} rows (such as "
-            f"{quoted(list(found), 2)}), too many for categories. {advice}"
-        )
-
     def finish(self) -> tuple[Encoder, Bins]:
         """Put together encoder and bins; warn of what was dropped."""
-        if not self.names:
-            raise ValueError(
-                f"no usable feature: every column of X is constant or empty ({quoted(self.dropped)}); give "
-                "at least one column with two different values"
-            )
-        self.refuse_equal_names()
-        if self.dropped:
-            warnings.warn(
-                f"dropped {len(self.dropped)} constant or empty column(s): {quoted(self.dropped)}",
-                stacklevel=4,
-            )
+        check_features(self.names, self.column.array, self.kind.array, self.table.names, self.dropped)
         names, told = tuple(self.names), self.table.annotation
         encoder = Encoder(
             input_names=self.table.names,
@@ -254,19 +240,6 @@ class Fitting:
         first, pool = np.array(self.pool.first, dtype=np.int64), self.pool
         codes, marginal = self.codes.finish(), self.marginal.finish()
         return encoder, Bins(codes, names, marginal, first, pool.value.finish(), pool.weight.finish())
-
-    def refuse_equal_names(self) -> None:
-        """Raise if two encoded features came out with one name."""
-        if not np.any(self.kind.array != NUMERIC):
-            return  # Names of columns differ.
-        seen: dict[str, int] = {}
-        for feature, name in enumerate(self.names):
-            if name in seen:
-                columns = [self.table.names[self.column.array[k]] for k in (seen[name], feature)]
-                raise ValueError(
-                    f"the columns {quoted(columns)} would both give a feature called {name!r}; rename one"
-                )
-            seen[name] = feature
 
 
 class BinScratch:
@@ -303,12 +276,71 @@ class BinScratch:
         return self
 
 
+def refuse_identifiers(name: str, found: Sequence[str] | np.ndarray, present: int, number: str = "") -> None:
+    """Raise if a text column has too many levels to be one of categories.
+
+    Parameters
+    ----------
+    name : str
+    found : sequence of str
+        Its levels.
+    present : int
+        Rows with a text.
+    number : str
+        How many levels there are, in words, if `found` is only a part of them.
+    """
+    if len(found) <= FEWEST_IDENTIFIERS or (len(found) <= MOST_LEVELS and len(found) < present):
+        return
+    stray = not_a_number(found)
+    if stray is not None:
+        advice = (
+            f"Most of it reads as numbers, but not {stray!r}: leave such cells empty, or use "
+            f"pandas.to_numeric(X[{name!r}], errors='coerce')"
+        )
+    else:
+        advice = "Drop it if it only names the rows, or group its rare levels"
+    raise ValueError(
+        f"column {name!r} is text with {number or len(found)} different values in {present} rows (such as "
+        f"{quoted(list(found), 2)}), too many for categories. {advice}"
+    )
+
+
+def check_features(
+    names: Sequence[str],
+    column: np.ndarray,
+    kind: np.ndarray,
+    input_names: Sequence[str],
+    dropped: Sequence[str],
+) -> None:
+    """Raise if no feature is left or two came out with one name; warn of what was dropped."""
+    if not names:
+        raise ValueError(
+            f"no usable feature: every column of X is constant or empty ({quoted(dropped)}); give "
+            "at least one column with two different values"
+        )
+    # Names of columns differ.
+    if np.any(kind != NUMERIC):
+        seen: dict[str, int] = {}
+        for feature, name in enumerate(names):
+            if name in seen:
+                columns = [input_names[column[k]] for k in (seen[name], feature)]
+                raise ValueError(
+                    f"the columns {quoted(columns)} would both give a feature called {name!r}; rename one"
+                )
+            seen[name] = feature
+    if dropped:
+        warnings.warn(
+            f"dropped {len(dropped)} constant or empty column(s): {quoted(dropped)}",
+            stacklevel=5,
+        )
+
+
 def offsets(lengths: Growable) -> np.ndarray:
     """Where each of some ragged rows starts, and the end of the last, int64."""
     return np.concatenate([[0], np.cumsum(lengths.array)]).astype(np.int64)
 
 
-def sort_levels(found: np.ndarray) -> list[int]:
+def sort_levels(found: Sequence[str] | np.ndarray) -> list[int]:
     """Order of levels: as numbers if all of them read as numbers, else as text."""
     try:
         keys = [float(level) for level in found]
@@ -317,7 +349,7 @@ def sort_levels(found: np.ndarray) -> list[int]:
     return sorted(range(len(found)), key=lambda k: (keys[k], str(found[k])))
 
 
-def not_a_number(found: np.ndarray) -> str | None:
+def not_a_number(found: Sequence[str] | np.ndarray) -> str | None:
     """Find the first value that does not read as a number, if most do."""
     stray = []
     for level in found:

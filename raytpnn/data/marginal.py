@@ -56,6 +56,12 @@ def explained_variation(bins: Bins, residual: np.ndarray, sample_weight: np.ndar
     """Drop of the weighted sum of squares by a cubic in each feature, (p,); missing rows explain nothing."""
     n_bins = np.diff(bins.first)[bins.marginal]
     explained = np.empty(bins.n_features)
+    if bins.n_rows > CHUNK_CELLS:
+        for j in range(bins.n_features):
+            weight, mean = bin_means(bins, j, residual, sample_weight)
+            rank = 2.0 * bins.values_of(j)[None, :] - 1.0
+            explained[j] = explained_by_powers(rank, weight[None, :], mean, n_bins[j : j + 1] - 1)[0]
+        return explained
     step = max(1, CHUNK_CELLS // max(bins.n_rows, 1))
     for start in range(0, bins.n_features, step):
         part = slice(start, min(start + step, bins.n_features))
@@ -65,6 +71,25 @@ def explained_variation(bins: Bins, residual: np.ndarray, sample_weight: np.ndar
         rank = 2.0 * bins.value[np.minimum(place, len(bins.value) - 1)] - 1.0
         explained[part] = explained_by_powers(rank, weight, residual, n_bins[part] - 1)
     return explained
+
+
+def bin_means(
+    bins: Bins, feature: int, residual: np.ndarray, sample_weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and weighted mean residual of every bin of a feature: all that a function of bins is fitted to.
+
+    Rows are gone through in chunks, so that memory does not grow with them.
+    """
+    size = bins.missing_code + 1
+    weight, total = np.zeros(size), np.zeros(size)
+    for start in range(0, bins.n_rows, CHUNK_CELLS):
+        rows = slice(start, start + CHUNK_CELLS)
+        codes = np.asarray(bins.codes[feature, rows], np.intp)
+        weight += np.bincount(codes, sample_weight[rows], size)
+        total += np.bincount(codes, sample_weight[rows] * residual[rows], size)
+    n_bins = len(bins.values_of(feature))
+    weight, total = weight[:n_bins], total[:n_bins]
+    return weight, np.divide(total, weight, out=np.zeros(n_bins), where=weight > 0.0)
 
 
 def explained_by_powers(

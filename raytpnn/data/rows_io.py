@@ -8,6 +8,7 @@ data/codes.npy           (p, n) bins, mapped into memory; the largest code of th
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,8 @@ class TrainingRows:
     proposal: np.ndarray | None = None
 
 
-def write_rows(rows: TrainingRows, folder: Path) -> None:
-    """Write the files below `folder`."""
+def write_rows(rows: TrainingRows, folder: Path, codes: Path | None = None) -> None:
+    """Write the files below `folder`; a file `codes` that holds the codes already is moved there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,7 +64,12 @@ def write_rows(rows: TrainingRows, folder: Path) -> None:
     (folder / "data").mkdir(parents=True)
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / "data" / f"{name}.parquet", compression="zstd")
-    np.save(folder / "data" / "codes.npy", bins.codes)
+    target = folder / "data" / "codes.npy"
+    if codes is not None and codes.is_file():
+        # Renamed where both are on one disk; what is mapped from it stays as it is.
+        shutil.move(codes, target)
+    else:
+        np.save(target, bins.codes)
 
 
 def read_rows(find: Callable[[str], Path]) -> TrainingRows:

@@ -13,7 +13,7 @@ from raytpnn.data.encoder import Encoder
 from raytpnn.model.families import Family
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms, component_norms
+from raytpnn.posterior.norms import MAX_ROWS, Norms, component_norms, evenly_spaced
 from raytpnn.posterior.observed import as_shift, encode_response
 from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
 
@@ -89,11 +89,16 @@ class Fitted:
     @cached_property
     def norms(self) -> Norms:
         """Norms of the components over the training rows."""
-        return component_norms(self.predictor, self.training_codes())
+        return component_norms(self.predictor, self.norm_codes())
 
     def training_codes(self) -> np.ndarray:
         """Codes of the features in use at the training rows, (k, n)."""
-        return np.array(self.bins.codes[self.ensemble.used])
+        return np.asarray(self.bins.codes[self.ensemble.used])
+
+    def norm_codes(self) -> np.ndarray:
+        """Codes of the features in use at the training rows over which norms are taken, (k, m)."""
+        rows = evenly_spaced(self.bins.n_rows, MAX_ROWS)
+        return np.asarray(self.bins.codes[self.ensemble.used[:, None], rows])
 
     def training_blocks(self, rows: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of training rows and the f of every draw there, (draws, rows), of at most 64 MB.

@@ -196,7 +196,7 @@ class Posterior(Fitted):
             return component_table(self.ensemble.components, self.norms, self.names, level)
         if by != "column":
             raise ValueError(f"components are by 'feature' or by 'column', not by {by!r}")
-        return column_table(self.ensemble, self.encoder, self.training_codes(), level)
+        return column_table(self.ensemble, self.encoder, self.norm_codes(), level)
 
     def component(
         self, features: str | int | Sequence[str | int], grid: Any = None, level: float = 0.95

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.piecework import TASKS_A_CORE, result_of
+from raytpnn.data.piecework import ray_is_connected as connected
 from raytpnn.posterior.parallel import at_most
 from raytpnn.posterior.predict_table import Wanted, predict_piece
 from raytpnn.posterior.table_pieces import Piece
@@ -20,16 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["connected", "predict_pieces"]
 
-# Tasks under way a core of the cluster: one that runs and one that waits, so that no core is idle.
-TASKS_A_CORE = 2
 # The posterior that this worker process used last, by the reference it came by.
 used_last: dict[str, Posterior] = {}
-
-
-def connected() -> bool:
-    """Whether this process is connected to Ray; Ray is not imported to find out."""
-    ray = sys.modules.get("ray")
-    return ray is not None and ray.is_initialized()
 
 
 def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted) -> Iterator[pa.Table]:
@@ -56,22 +49,12 @@ def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted
         for piece in ahead:
             waiting.append(task.remote(reference, piece, wanted))
             if len(waiting) >= at_a_time:
-                yield from finished(waiting.popleft())
+                yield from result_of(waiting.popleft())
         while waiting:
-            yield from finished(waiting.popleft())
+            yield from result_of(waiting.popleft())
     finally:
         for unfinished in waiting:
             ray.cancel(unfinished)
-
-
-def finished(result: Any) -> list[pa.Table]:
-    """Result of a task; an error in it is raised as if it had happened here."""
-    import ray
-
-    try:
-        return ray.get(result)
-    except ray.exceptions.RayTaskError as problem:
-        raise (problem.cause if isinstance(problem.cause, Exception) else problem) from None
 
 
 def for_prediction(posterior: Posterior) -> Posterior:

@@ -1,15 +1,14 @@
-"""Parquet files cut into pieces, and a piece read in batches of rows: only the columns in use."""
+"""Pieces of Parquet files read for prediction, in batches of rows: only the columns in use."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.data.parquet_pieces import Piece, open_parquet, parquet_files, pieces
 from raytpnn.data.tables import Table, quoted
 
 if TYPE_CHECKING:
@@ -19,71 +18,6 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["Columns", "Piece", "batches", "parquet_files", "pieces"]
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Neighbouring row groups of one Parquet file.
-
-    Attributes
-    ----------
-    path : Path
-    first, last : int
-        Row groups first ... last - 1.
-    """
-
-    path: Path
-    first: int
-    last: int
-
-
-def parquet_files(source: Any) -> list[Path]:
-    """Files meant by a path, a folder or several paths."""
-    paths = [Path(source)] if isinstance(source, str | os.PathLike) else [Path(item) for item in source]
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(file for ending in ("parquet", "pq") for file in path.rglob(f"*.{ending}"))
-            if not inside:
-                raise FileNotFoundError(f"no Parquet file in {str(path)!r}")
-            files += inside
-        elif path.is_file():
-            files.append(path)
-        else:
-            raise FileNotFoundError(f"no file {str(path)!r}")
-    if not files:
-        raise FileNotFoundError("no source given")
-    return files
-
-
-def open_parquet(path: Path) -> pq.ParquetFile:
-    """Parquet file, or an error that names it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as problem:
-        raise ValueError(f"cannot read {str(path)!r} as Parquet: {problem}") from None
-
-
-def pieces(files: Sequence[Path], batch_rows: int) -> list[Piece]:
-    """Cut files into pieces of at least `batch_rows` rows, where there are as many: no batch is then small.
-
-    Where pieces begin depends on the files and on `batch_rows` alone, not on who reads them.
-    """
-    cut: list[Piece] = []
-    for path in files:
-        with open_parquet(path) as file:
-            first, rows = 0, 0
-            for group in range(file.num_row_groups):
-                rows += file.metadata.row_group(group).num_rows
-                if rows >= batch_rows:
-                    cut.append(Piece(path, first, group + 1))
-                    first, rows = group + 1, 0
-            if rows:
-                cut.append(Piece(path, first, file.num_row_groups))
-    return cut
 
 
 def batches(

@@ -66,11 +66,11 @@ def data_rows(post: Posterior) -> list[tuple[str, str]]:
     rows.append(("Training rows", f"{post.bins.n_rows:,}"))
     columns = len(post.encoder.input_names)
     rows.append(("Columns and encoded features", f"{columns:,} and {post.bins.n_features:,}"))
-    codes = post.bins.codes[post.ensemble.used]
-    if codes.size:
-        rows.append(
-            ("Missing cells (features in use)", percent(float(np.mean(codes == post.bins.missing_code))))
-        )
+    used = post.ensemble.used
+    if len(used) and post.bins.n_rows:
+        # A feature at a time: the codes of a streamed table may not fit into memory.
+        missing = np.mean([np.mean(post.bins.codes[j] == post.bins.missing_code) for j in used])
+        rows.append(("Missing cells (features in use)", percent(float(missing))))
     if np.any(post.weight != 1.0):
         rows.append(("Row weights", f"{number(post.weight.min())} to {number(post.weight.max())}"))
     if np.any(post.offset != 0.0):
