@@ -10,6 +10,8 @@ struct Problem {
     long long n;
     long long p;
     long long n_values;
+    long long stripe[17];
+    long long stride;
     bool wide_codes;
     long long codes;
     long long first_bin;
@@ -25,18 +27,20 @@ struct Problem {
 static_assert(__builtin_offsetof(Problem, n) == 0, "Problem.n");
 static_assert(__builtin_offsetof(Problem, p) == 8, "Problem.p");
 static_assert(__builtin_offsetof(Problem, n_values) == 16, "Problem.n_values");
-static_assert(__builtin_offsetof(Problem, wide_codes) == 24, "Problem.wide_codes");
-static_assert(__builtin_offsetof(Problem, codes) == 32, "Problem.codes");
-static_assert(__builtin_offsetof(Problem, first_bin) == 40, "Problem.first_bin");
-static_assert(__builtin_offsetof(Problem, n_bins) == 48, "Problem.n_bins");
-static_assert(__builtin_offsetof(Problem, bin_value) == 56, "Problem.bin_value");
-static_assert(__builtin_offsetof(Problem, bin_weight) == 64, "Problem.bin_weight");
-static_assert(__builtin_offsetof(Problem, y) == 72, "Problem.y");
-static_assert(__builtin_offsetof(Problem, w) == 80, "Problem.w");
-static_assert(__builtin_offsetof(Problem, offset) == 88, "Problem.offset");
-static_assert(__builtin_offsetof(Problem, feature_weight) == 96, "Problem.feature_weight");
-static_assert(__builtin_offsetof(Problem, cumulative) == 104, "Problem.cumulative");
-static_assert(sizeof(Problem) == 112, "Problem");
+static_assert(__builtin_offsetof(Problem, stripe) == 24, "Problem.stripe");
+static_assert(__builtin_offsetof(Problem, stride) == 160, "Problem.stride");
+static_assert(__builtin_offsetof(Problem, wide_codes) == 168, "Problem.wide_codes");
+static_assert(__builtin_offsetof(Problem, codes) == 176, "Problem.codes");
+static_assert(__builtin_offsetof(Problem, first_bin) == 184, "Problem.first_bin");
+static_assert(__builtin_offsetof(Problem, n_bins) == 192, "Problem.n_bins");
+static_assert(__builtin_offsetof(Problem, bin_value) == 200, "Problem.bin_value");
+static_assert(__builtin_offsetof(Problem, bin_weight) == 208, "Problem.bin_weight");
+static_assert(__builtin_offsetof(Problem, y) == 216, "Problem.y");
+static_assert(__builtin_offsetof(Problem, w) == 224, "Problem.w");
+static_assert(__builtin_offsetof(Problem, offset) == 232, "Problem.offset");
+static_assert(__builtin_offsetof(Problem, feature_weight) == 240, "Problem.feature_weight");
+static_assert(__builtin_offsetof(Problem, cumulative) == 248, "Problem.cumulative");
+static_assert(sizeof(Problem) == 256, "Problem");
 
 struct Settings {
     long long family;

@@ -23,7 +23,9 @@ from raytpnn.engine.layout import (
     Record,
 )
 from raytpnn.engine.setup import Problem, new_record_of
+from raytpnn.engine.stripes import partial_width
 from raytpnn.engine.units import unit_addresses
+from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["Block", "Chain", "new_state", "tally_of"]
 
@@ -63,9 +65,11 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
         "table": np.zeros((3 * D, width), np.float32),
         "sigmoid": np.zeros((3, width)),
         "gram": np.zeros((K_max + 1, K_max + 1)),
+        "partial": np.zeros((STRIPES + 1, partial_width(settings))),
     }
     record = new_record_of(WORK)
     record.table_width = width
+    record.partial_width = partial_width(settings)
     addresses = unit_addresses()
     record.units[: len(addresses)] = addresses
     for name, array in arrays.items():
