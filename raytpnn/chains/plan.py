@@ -13,7 +13,6 @@ from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner, ensemble_runner
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import ShardedChain
 from raytpnn.engine.setup import (
     Problem,
     Scaling,
@@ -22,6 +21,7 @@ from raytpnn.engine.setup import (
     residual_variance,
     scale_response,
 )
+from raytpnn.engine.shards import ShardedChain
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
 from raytpnn.storage.checkpoint import block_extents

@@ -111,7 +111,7 @@ class Problem:
 
 
 def in_place(codes: np.ndarray) -> np.ndarray:
-    """Codes as they are if a feature's rows lie side by side, (p, n): some rows of a mapped file stay there."""
+    """Codes as they are if a feature's rows lie side by side, (p, n): rows of a mapped file stay there."""
     return codes if codes.strides[1] == codes.itemsize else np.ascontiguousarray(codes)
 
 

@@ -1,7 +1,8 @@
 """Rows of one chain in shards: every shard has the same state and decides alike, see `stripes.py`.
 
-Shard g of G owns stripes 16 g / G to 16 (g + 1) / G - 1. It runs the whole sampler on its rows and the same random
-numbers, and meets the others wherever rows are summed up. What they come to is the same, bit by bit, for any G.
+Shard g of G owns stripes 16 g / G to 16 (g + 1) / G - 1. It runs the whole sampler on its rows and the same
+random numbers, and meets the others wherever rows are summed up. What they come to is the same, bit by bit,
+for any G.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def check_shards(shards: Any) -> None:
 
 
 def shard_rows(starts: np.ndarray, shards: int, shard: int) -> tuple[int, int]:
-    """First row of a shard, and the first that is no longer its own; `starts` are those of the stripes and n."""
+    """First row of a shard, and where it ends; `starts` are first rows of the stripes, and n."""
     share = STRIPES // shards
     return int(starts[share * shard]), int(starts[share * (shard + 1)])
 
@@ -77,7 +78,7 @@ def shard_of(problem: Problem, shards: int, shard: int) -> Problem:
         y=problem.y[start:stop],
         w=problem.w[start:stop],
         offset=problem.offset[start:stop],
-        others=(*problem.others, problem),
+        others=problem.others,
     )
 
 
@@ -218,5 +219,5 @@ def check_agreement(states: list[bytes]) -> None:
     """Raise ShardError unless all shards came to the same state."""
     if any(state != states[0] for state in states):
         raise ShardError(
-            "the shards of a chain came to different states: this must not happen, nothing of the block is kept"
+            "the shards of a chain came to different states, which must not happen; nothing is kept"
         )

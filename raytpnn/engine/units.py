@@ -112,7 +112,6 @@ def compile_unit(name: str) -> int:
 
 
 def unit_addresses(ensemble: bool = False, shards: bool = False) -> np.ndarray:
-    """Addresses of units by slot, (units,) int64; 0 for those that only ensembles or shards need, unless asked for."""
-    left_out = () if ensemble else ENSEMBLE_UNIT_NAMES
-    left_out += () if shards else SHARD_UNIT_NAMES
+    """Addresses of units by slot, (units,) int64; 0 if only ensembles or shards need it, unless asked for."""
+    left_out = (*(() if ensemble else ENSEMBLE_UNIT_NAMES), *(() if shards else SHARD_UNIT_NAMES))
     return np.array([0 if name in left_out else compile_unit(name) for name in _SLOTS], np.int64)
