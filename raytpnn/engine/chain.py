@@ -9,10 +9,13 @@ import numpy as np
 
 from raytpnn.engine.layout import (
     B_GAMMA,
+    BATCH,
+    EXACT_ONLY,
     INTERCEPT,
     MOVE_NAMES,
     N_SCALARS,
     NUISANCE,
+    PROBLEM,
     SIGMA_BETA2,
     STATE,
     STOP,
@@ -50,8 +53,59 @@ def new_state(
 
 
 def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np.ndarray, ...]]:
-    """Scratch space for one chain: the record and the arrays it points to."""
-    n = len(problem.y)
+    """Scratch space for one chain: the record and the arrays it points to.
+
+    A chain that looks at subsets alone has room for a subset; one that screens proposals on subsets has room
+    for both.
+    """
+    batch = int(settings.batch)
+    subset_only = batch > 0 and int(settings.delayed) == EXACT_ONLY
+    record, arrays = scratch(problem, settings, batch if subset_only else len(problem.y))
+    kept: list[Any] = list(arrays)
+    if batch > 0:
+        part, part_arrays = new_subset(problem, batch)
+        record.batch = address_of(part)
+        kept += [part, *part_arrays]
+        if not subset_only:
+            part_record, part_scratch = scratch(problem, settings, batch)
+            # Tables depend on no row.
+            record.batch_work = address_of(part_record)
+            kept += [part_record, *part_scratch]
+    return record, tuple(kept)
+
+
+def address_of(record: np.record) -> int:
+    """Where a record lies."""
+    return int(record.__array_interface__["data"][0])
+
+
+def new_subset(problem: Problem, m: int) -> tuple[np.record, tuple[Any, ...]]:
+    """Problem of m rows to be chosen, and what it points to."""
+    n, p = len(problem.y), len(problem.codes)
+    batch = new_record_of(BATCH)
+    rows, stamp = np.zeros(m, np.int64), np.zeros(p, np.int64)
+    batch.n_all = n
+    batch.codes = problem.codes.ctypes.data
+    batch.rows = rows.ctypes.data
+    batch.stamp = stamp.ctypes.data
+    part = new_record_of(PROBLEM)
+    for name in PROBLEM.names or ():
+        part[name] = problem.record[name]
+    arrays = {
+        "codes": np.zeros((p, m), problem.codes.dtype),
+        "y": np.zeros(m),
+        "w": np.zeros(m),
+        "offset": np.zeros(m),
+    }
+    part.n = m
+    part.batch = address_of(batch)
+    for name, array in arrays.items():
+        part[name] = array.ctypes.data
+    return part, (batch, rows, stamp, *arrays.values())
+
+
+def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, tuple[np.ndarray, ...]]:
+    """Scratch space for n rows."""
     K_max, D = int(settings.K_max), int(settings.max_order)
     width = int(np.iinfo(problem.codes.dtype).max) + 1
     arrays: dict[str, np.ndarray] = {

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.binding import as_python
+from raytpnn.engine.layout import BATCH, FOR_SUBSET, PROBLEM, WORK
 from raytpnn.engine.rows import MOMENTS, TOTALS
 from raytpnn.engine.tables import SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
+from raytpnn.numerics.lanes import BLOCK
 from raytpnn.numerics.lanes_numpy import row_sum
 from raytpnn.numerics.philox import philox_numpy
 
@@ -93,6 +95,8 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
 
 
 def multiply_factor(problem, work, feature, j, row):
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
     phi = phi_of(problem, work, row)
     phi[:] = factor if j == 0 else phi * factor
@@ -202,10 +206,120 @@ def score_of_terms(problem, work, K, out):
         out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
 
 
-def uniforms(state, purpose, slot, attempt):
+def record_at(address, dtype):
+    return view(address, (1,), dtype).view(np.recarray)[0]
+
+
+def problem_at(address):
+    return record_at(address, PROBLEM)
+
+
+def work_at(address):
+    return record_at(address, WORK)
+
+
+def batch_at(address):
+    return record_at(address, BATCH)
+
+
+def integers(address, n):
+    return view(address, (int(n),), np.int64)
+
+
+def whole_codes_of(problem, batch, feature):
+    dtype = np.uint16 if problem.wide_codes else np.uint8
+    size = int(batch.n_all) * np.dtype(dtype).itemsize
+    return view(batch.codes + int(feature) * size, (int(batch.n_all),), dtype)
+
+
+def gather_codes(problem, feature):
+    batch = batch_at(problem.batch)
+    # Each time anew: that it is done only once a subset is a matter of speed.
+    codes_of(problem, feature)[:] = whole_codes_of(problem, batch, feature)[integers(batch.rows, problem.n)]
+
+
+def permutation(size, keys):
+    """Images of 0 ... size - 1 under the keyed permutation of `subset.permuted`."""
+    bits = int(size - 1).bit_length()
+    low = bits // 2
+    low_mask, high_mask = (1 << low) - 1, (1 << (bits - low)) - 1
+    word = 0xFFFFFFFF
+
+    def mixed(x, key):
+        x = ((x ^ key) * 0x85EBCA6B) & word
+        x ^= x >> 15
+        x = (x * 0xC2B2AE35) & word
+        x ^= x >> 13
+        x = (x * 0x85EBCA6B) & word
+        return x ^ (x >> 16)
+
+    def once(value):
+        left, right = value >> low, value & low_mask
+        for turn in range(0, 8, 2):
+            first, second = (keys[0], keys[1]) if turn % 4 == 0 else (keys[2], keys[3])
+            left ^= mixed(right, (first + turn * 0x9E3779B9) & word) & high_mask
+            right ^= mixed(left, (second + turn * 0x9E3779B9) & word) & low_mask
+        return (left << low) | right
+
+    images = []
+    for i in range(int(size)):
+        value = once(i)
+        while value >= size:
+            value = once(value)
+        images.append(value)
+    return np.array(images, np.int64)
+
+
+def choose_rows(problem, state, batch, m):
+    n, m = int(problem.n), int(m)
+    rows = []
+    bounds = strata(n, m)
+    for s, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        share = m * stop // n - m * start // n
+        rows += (start + permutation(stop - start, words(state, FOR_SUBSET, s, 0))[:share]).tolist()
+    integers(batch.rows, m)[:] = rows
+
+
+def strata(n, m):
+    """Bounds of the strata: whole row blocks, as even as that allows."""
+    blocks = -(-n // BLOCK)
+    count = max(k for k in (1, 2, 4, 8, 16) if k == 1 or (512 * k <= m and k <= blocks))
+    return [min(n, BLOCK * (s * blocks // count)) for s in range(count + 1)]
+
+
+def gather_responses(problem, part, rows):
+    n, m = int(problem.n), int(part.n)
+    for name in ("y", "offset"):
+        doubles(part[name], m)[:] = doubles(problem[name], n)[rows]
+    bounds = strata(n, m)
+    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        first, last = m * start // n, m * stop // n
+        taken = doubles(problem.w, n)[rows[first:last]]
+        doubles(part.w, m)[first:last] = taken * ((stop - start) / (last - first))
+
+
+def gather_fit(problem, work, part, part_work, K):
+    rows = integers(batch_at(part.batch).rows, part.n)
+    doubles(part_work.fit, part.n)[:] = doubles(work.fit, problem.n)[rows]
+    for k in range(K):
+        phi_of(part, part_work, k)[:] = phi_of(problem, work, k)[rows]
+
+
+def phi_at(problem, work, features, d, i):
+    value = np.float32(1.0)
+    for j in range(d):
+        value = value * tables_of(d, work)[j][codes_of(problem, features[j])[i]]
+    return value
+
+
+def words(state, purpose, slot, attempt):
     seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
     place = (int(purpose) << 24) | int(slot)
-    w0, w1, w2, w3 = philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+    return philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+
+
+def uniforms(state, purpose, slot, attempt):
+    w0, w1, w2, w3 = words(state, purpose, slot, attempt)
     first = ((w0 >> 6) << 26) | (w1 >> 6)
     second = ((w2 >> 6) << 26) | (w3 >> 6)
     return (first + 0.5) * 2.0**-52, (second + 0.5) * 2.0**-52
@@ -242,6 +356,15 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             gram_matrix,
             score_of_terms,
             watch_rows,
+            problem_at,
+            work_at,
+            batch_at,
+            integers,
+            choose_rows,
+            gather_responses,
+            gather_fit,
+            phi_at,
+            words,
         )
     },
 }

@@ -6,7 +6,16 @@ The reference execution replaces every function of this file by NumPy, see `refe
 
 from __future__ import annotations
 
-from raytpnn.engine.memory import code_bytes, code_words, double_rows, doubles, single_rows, singles
+from raytpnn.engine.memory import (
+    batch_at,
+    code_bytes,
+    code_words,
+    double_rows,
+    doubles,
+    integers,
+    single_rows,
+    singles,
+)
 from raytpnn.engine.types import DOUBLE, FEATURES, INTEGER, NOTHING, PROBLEM_T, SETTINGS_T, WORK_T
 from raytpnn.engine.units import unit
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
@@ -23,8 +32,35 @@ EVALUATE = NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER, *CHANGE, INTEGER, INT
 
 
 @internal
+def gather_codes(problem, feature):
+    """Codes of a feature at the rows of a subset, unless they are there already."""
+    batch = batch_at(problem.batch)
+    stamp = integers(batch.stamp, problem.p)
+    if stamp[feature] == batch.now:
+        return
+    stamp[feature] = batch.now
+    n, n_all = problem.n, batch.n_all
+    rows = integers(batch.rows, n)
+    if problem.wide_codes:
+        words = code_words(problem.codes + 2 * n * feature, n)
+        all_words = code_words(batch.codes + 2 * n_all * feature, n_all)
+        for i in range(n):
+            words[i] = all_words[rows[i]]
+    else:
+        octets = code_bytes(problem.codes + n * feature, n)
+        all_octets = code_bytes(batch.codes + n_all * feature, n_all)
+        for i in range(n):
+            octets[i] = all_octets[rows[i]]
+
+
+@internal
 def multiply_factor(problem, work, feature, j, row):
-    """Multiply factor table j into a basis function, or start it with the first factor."""
+    """Multiply factor table j into a basis function, or start it with the first factor.
+
+    Every basis function begins here, so that this is where a subset's codes are gathered.
+    """
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     n = problem.n
     table = single_rows(work.table, j + 1, work.table_width)[j]
     phi = singles(work.phi + 4 * n * row, n)
@@ -261,3 +297,34 @@ def watch_rows(problem, work, K, beta, record, row):
             value = beta[k] * phi[watched[i]]
             total += value * value
         record.size[row, k] = total / len(watched)
+
+
+@internal
+def phi_at(problem, work, features, d, i):
+    """One row of the product of factor tables 0 ... d - 1, from the codes."""
+    tables = single_rows(work.table, d, work.table_width)
+    value = tables[0][0]
+    for j in range(d):
+        place = problem.n * features[j] + i
+        if problem.wide_codes:
+            factor = tables[j][code_words(problem.codes + 2 * place, 1)[0]]
+        else:
+            factor = tables[j][code_bytes(problem.codes + place, 1)[0]]
+        value = factor if j == 0 else value * factor
+    return value
+
+
+@internal
+def gather_fit(problem, work, part, part_work, K):
+    """Fit and basis functions of a subset from those of all rows."""
+    n, m = problem.n, part.n
+    rows = integers(batch_at(part.batch).rows, m)
+    fit = doubles(work.fit, n)
+    fit_part = doubles(part_work.fit, m)
+    for i in range(m):
+        fit_part[i] = fit[rows[i]]
+    for k in range(K):
+        phi = singles(work.phi + 4 * n * k, n)
+        phi_part = singles(part_work.phi + 4 * m * k, m)
+        for i in range(m):
+            phi_part[i] = phi[rows[i]]

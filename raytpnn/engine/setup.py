@@ -9,6 +9,7 @@ import numpy as np
 from raytpnn.data.bins import Bins
 from raytpnn.engine.layout import PROBLEM, SETTINGS
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
 
@@ -166,7 +167,12 @@ def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float
 
 
 def build_settings(
-    problem: Problem, family: Family, prior: Prior, moves: Moves, noise_variance: float
+    problem: Problem,
+    family: Family,
+    prior: Prior,
+    moves: Moves,
+    noise_variance: float,
+    subsets: SubsetUse | None = None,
 ) -> np.record:
     """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
     n, p = len(problem.y), len(problem.codes)
@@ -195,4 +201,6 @@ def build_settings(
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
+    if subsets is not None:
+        record.batch, record.delayed = subsets.rows, subsets.delayed
     return record

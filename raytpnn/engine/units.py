@@ -36,10 +36,15 @@ UNIT_NAMES = (
     "log_ratio_of_move",
     "prior_factor",
     "propose_set",
+    "screen_birth",
+    "screen_death",
+    "screen_restructure",
     "sweep",
+    "take_subset",
     "term_tables",
     "try_restructure",
     "update_intercept",
+    "watch_terms",
 )
 # Those that only ensembles of replicas need: plain chains do not wait for them.
 ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)

@@ -18,6 +18,7 @@ from raytpnn.engine.layout import (
     TEMPERATURE,
 )
 from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.moves.screen import follow_term
 from raytpnn.engine.moves.trial import take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
@@ -196,7 +197,9 @@ def langevin(problem, settings, state, work, k, warming_up):
         copy_phi(problem, work, settings.K_max, k)
         for j in range(d):
             work.trial_features[0, j] = state.features[k, j]
+        old_beta = state.beta[k]
         take_trial(state, work, k, d, work.point[THERE, 2 * d])
+        follow_term(settings, state, work, k, old_beta)
         state.scalar[FIT_LOGLIK] = work.sums[0]
     if warming_up and settings.adapt:
         adapt_step(settings, state, d, log_ratio)

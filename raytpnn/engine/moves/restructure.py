@@ -12,13 +12,17 @@ from raytpnn.engine.layout import (
     FOR_RESTRUCTURE,
     FOR_RESTRUCTURE_BETA,
     FOR_RESTRUCTURE_FACTOR,
+    FOR_SCREEN,
     NUISANCE,
+    SCREEN_ADD_DELETE,
+    SCREEN_CHANGE,
     SIGMA_BETA2,
     TEMPERATURE,
 )
 from raytpnn.engine.memory import doubles
 from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
 from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.screen import count_proposal, follow_term, screen_restructure
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import copy_phi, phi_moments, replace_term
@@ -29,6 +33,9 @@ from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 
 __all__ = ["restructure"]
+
+# Slots of the screens of this move, beside those of births and deaths.
+SCREEN_SLOTS = 1 << 20
 
 
 @internal
@@ -94,9 +101,16 @@ def propose_set(problem, settings, state, work, k):
     return move, d, 0, ratio
 
 
-@unit(FLAG(*CHAIN, INTEGER, INTEGER, INTEGER, DOUBLE))
-def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
+@unit(FLAG(*CHAIN, INTEGER, INTEGER, INTEGER, INTEGER, DOUBLE))
+def try_restructure(problem, settings, state, work, k, group, d, first, log_ratio):
     """Give the proposed set a coefficient, and accept or reject."""
+    log_screen = 0.0
+    if work.screen[group] != 0:
+        log_screen = screen_restructure(problem, settings, state, work, k, d, first, log_ratio)
+        u, _ = uniforms(state, FOR_SCREEN, SCREEN_SLOTS + k, 0)
+        if not log(u) < log_screen:
+            count_proposal(problem, settings, state, work, group, False, False)
+            return False
     trial = settings.K_max
     features = work.trial_features[0]
     if first > 0:
@@ -122,10 +136,13 @@ def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
         problem, settings, state, work, k, old_beta, (old_dot, old_norm), trial, beta, (dot, norm)
     )
     u, _ = uniforms(state, FOR_RESTRUCTURE, k, 2)
-    if not log(u) < log_ratio + scale * change:
+    accepted = log(u) < log_ratio + scale * change - log_screen
+    count_proposal(problem, settings, state, work, group, True, accepted)
+    if not accepted:
         return False
     replace_term(problem, work, k, old_beta, trial, beta)
     take_trial(state, work, k, d, beta)
+    follow_term(settings, state, work, k, old_beta)
     state.scalar[FIT_LOGLIK] += change
     return True
 
@@ -135,5 +152,6 @@ def restructure(problem, settings, state, work, k):
     """Propose one change of the set of term k."""
     move, d, first, log_ratio = propose_set(problem, settings, state, work, k)
     state.tally[move, 0] += 1
-    if d > 0 and try_restructure(problem, settings, state, work, k, d, first, log_ratio):
+    group = SCREEN_CHANGE if move == CHANGING else SCREEN_ADD_DELETE
+    if d > 0 and try_restructure(problem, settings, state, work, k, group, d, first, log_ratio):
         state.tally[move, 1] += 1
