@@ -48,6 +48,7 @@ def new_state(
     state.scalar[SIGMA_BETA2] = sigma_beta2
     state.scalar[TEMPERATURE] = 1.0
     state.log_step[:] = np.log(step_size)
+    state.walk_step[:] = np.log(step_size)
     state.stream[:] = [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF, chain, 0]
     return state
 
@@ -76,7 +77,7 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
 
 def address_of(record: np.record) -> int:
     """Where a record lies."""
-    return int(record.__array_interface__["data"][0])
+    return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
 def new_subset(problem: Problem, m: int) -> tuple[np.record, tuple[Any, ...]]:

@@ -49,8 +49,9 @@ STOP, SWEEPS_DONE, TERMS = range(3)
 # Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
 EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
 # Moves that are screened together: each is the reverse of another of its group.
-SCREEN_BIRTH_DEATH, SCREEN_ADD_DELETE, SCREEN_CHANGE = range(3)
-SCREEN_NAMES = ("birth and death", "adding and deleting", "changing")
+# The last is the Langevin step, in whose place a random walk is taken.
+SCREEN_BIRTH_DEATH, SCREEN_ADD_DELETE, SCREEN_CHANGE, SCREEN_WALK = range(4)
+SCREEN_NAMES = ("birth and death", "adding and deleting", "changing", "walk")
 
 _DOUBLE, _INTEGER, _FLAG = np.float64, np.int64, np.bool_
 
@@ -127,6 +128,7 @@ SETTINGS = np.dtype(
         ("nuisance", _FLAG),
         ("batch", _INTEGER),  # rows of a subset, 0 if there is none
         ("delayed", _INTEGER),  # EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS
+        ("screened_attempts", _INTEGER),  # changes of a term's set tried where they are screened
     ],
     align=True,
 )
@@ -143,6 +145,9 @@ STATE = np.dtype(
         ("screened", _INTEGER, (len(SCREEN_NAMES),)),  # whether a group of moves is screened
         # By group, without and with screening: proposed, past the screen, accepted, rows passed over.
         ("screen_tally", _INTEGER, (len(SCREEN_NAMES), 2, 4)),
+        ("jump", _DOUBLE, (2,)),  # squared Langevin and walk steps taken, in units of the local scale
+        ("walk_step", _DOUBLE, (MOST_VARIABLES + 1,)),  # log step of the walk, by order
+        ("walk_count", _INTEGER, (MOST_VARIABLES + 1,)),  # its adaptations so far
         ("beta", _DOUBLE, (MOST_TERMS,)),
         ("order", _INTEGER, (MOST_TERMS,)),
         ("features", np.int32, (MOST_TERMS, MOST_VARIABLES)),

@@ -203,4 +203,5 @@ def build_settings(
         record[name] = getattr(moves, name)
     if subsets is not None:
         record.batch, record.delayed = subsets.rows, subsets.delayed
+        record.screened_attempts = subsets.attempts
     return record

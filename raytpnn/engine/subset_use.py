@@ -14,16 +14,27 @@ __all__ = ["SubsetUse", "resolve_subsets"]
 # Below this many rows a sweep spends too little on rows for a screen to save anything.
 LEAST_ROWS_TO_SCREEN = 20_000
 # Rows of a screen, where they are not given: a share of all, within bounds.
-SCREEN_SHARE = 10
-LEAST_SCREEN, MOST_SCREEN = 4_096, 32_768
+SCREEN_SHARE = 32
+LEAST_SCREEN, MOST_SCREEN = 2_048, 32_768
 
 
 @dataclass(frozen=True)
 class SubsetUse:
-    """Rows of a sweep's subset, 0 for none, and how proposals are screened on it (layout.Settings.delayed)."""
+    """Use of subsets.
+
+    Attributes
+    ----------
+    rows : int
+        Of a sweep's subset, 0 for none.
+    delayed : int
+        How proposals are screened on it: EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS of `layout`.
+    attempts : int
+        Changes of a term's set tried where they are screened, in the place of one.
+    """
 
     rows: int = 0
     delayed: int = EXACT_ONLY
+    attempts: int = 4
 
     @property
     def approximate(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.layout import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.memory import problem_at
 from raytpnn.engine.moves.birth_death import birth_or_death
 from raytpnn.engine.moves.joint_beta import joint_beta
@@ -11,6 +11,7 @@ from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.moves.screen import begin_screening
 from raytpnn.engine.moves.trial import build_phi
+from raytpnn.engine.moves.walk import walk
 from raytpnn.engine.rows import fit_from_terms, watch_rows
 from raytpnn.engine.subset import take_subset
 from raytpnn.engine.types import CHAIN, FLAG, NOTHING
@@ -41,7 +42,10 @@ def sweep(problem, settings, state, work, warming_up):
         if settings.restructure:
             restructure(problem, settings, state, work, k)
         if settings.langevin:
-            langevin(problem, settings, state, work, k, warming_up)
+            if work.screen[SCREEN_WALK] != 0:
+                walk(problem, settings, state, work, k, warming_up)
+            else:
+                langevin(problem, settings, state, work, k, warming_up)
     every = settings.joint_beta_every
     if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)

@@ -36,6 +36,7 @@ UNIT_NAMES = (
     "log_ratio_of_move",
     "prior_factor",
     "propose_set",
+    "propose_walk",
     "screen_birth",
     "screen_death",
     "screen_restructure",

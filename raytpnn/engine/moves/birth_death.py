@@ -25,6 +25,7 @@ from raytpnn.engine.moves.screen import (
     follow_term,
     screen_birth,
     screen_death,
+    second_stage,
 )
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
@@ -126,7 +127,7 @@ def birth(problem, settings, state, work, slot):
     log_ratio = scale * change + log_set
     log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
-    accepted = log(u) < log_ratio - log_screen
+    accepted = log(u) < second_stage(log_ratio, log_screen)
     count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
     if not accepted:
         return False
@@ -163,7 +164,7 @@ def death(problem, settings, state, work, slot, k):
     log_ratio -= log_set
     log_ratio -= log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
-    accepted = log(u) < log_ratio - log_screen
+    accepted = log(u) < second_stage(log_ratio, log_screen)
     count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
     if not accepted:
         return False

@@ -20,6 +20,7 @@ from raytpnn.engine.layout import (
     EXACT_ONLY,
     NUISANCE,
     SCREEN_NAMES,
+    SCREEN_WALK,
     SIGMA_BETA2,
     TEMPERATURE,
 )
@@ -36,16 +37,20 @@ from raytpnn.numerics.jit import internal
 __all__ = [
     "begin_screening",
     "count_proposal",
+    "count_step",
     "follow_death",
     "follow_term",
     "plan_screening",
     "screen_birth",
     "screen_death",
     "screen_restructure",
+    "second_stage",
 ]
 
 # Standard errors of the subset's evidence within which it says nothing.
 MARGIN = 1.5
+# Rows of Work.point, see `langevin.py`, which imports this.
+POINT_HERE, POINT_PRECISION, POINT_THERE = 0, 2, 3
 # Slots of State.screen_tally.
 PROPOSED, PASSED, ACCEPTED, ROWS = range(4)
 # How many times more accepted moves a row it must give: drawing and following subsets has its price too.
@@ -75,6 +80,12 @@ def beyond_margin(log_ratio, squares, excess):
     if log_ratio < -margin:
         return log_ratio + margin
     return 0.0
+
+
+@internal
+def second_stage(log_ratio, log_screen):
+    """Log ratio with which a proposal that passed the screen is accepted."""
+    return log_ratio - log_screen
 
 
 @internal
@@ -181,14 +192,39 @@ def count_proposal(problem, settings, state, work, group, passed, accepted):
 
 
 @internal
+def count_step(settings, state, work, d, accepted, rows):
+    """Keep account of a Langevin or walk step, and of how far it led."""
+    if settings.delayed == EXACT_ONLY:
+        return
+    way = work.screen[SCREEN_WALK]
+    tally = state.screen_tally[SCREEN_WALK, way]
+    tally[PROPOSED] += 1
+    tally[PASSED] += 1
+    tally[ROWS] += rows
+    if accepted:
+        tally[ACCEPTED] += 1
+        size = 2 * d + 1
+        total = 0.0
+        for i in range(size):
+            gap = work.point[POINT_THERE, i] - work.point[POINT_HERE, i]
+            total += (gap * gap) * work.point[POINT_PRECISION, i]
+        state.jump[way] += total / size
+
+
+@internal
 def choose_screening(state):
-    """Screen the groups in which that gave more accepted moves a row."""
+    """Screen the groups in which that gave more accepted moves a row, or longer steps a row."""
     for group in range(len(SCREEN_NAMES)):
         plain, screened = state.screen_tally[group, 0], state.screen_tally[group, 1]
         # One more of each: a few chances more or less are not to decide.
-        gain = (screened[ACCEPTED] + 1.0) * (plain[ROWS] + 1.0)
-        price = (plain[ACCEPTED] + 1.0) * (screened[ROWS] + 1.0)
-        state.screened[group] = 1 if gain > WORTH_IT * price else 0
+        gain = screened[ACCEPTED] + 1.0
+        plain_gain = plain[ACCEPTED] + 1.0
+        if group == SCREEN_WALK:
+            gain = state.jump[1]
+            plain_gain = state.jump[0]
+        gain = gain * (plain[ROWS] + 1.0)
+        plain_gain = plain_gain * (screened[ROWS] + 1.0)
+        state.screened[group] = 1 if gain > WORTH_IT * plain_gain else 0
 
 
 @internal
