@@ -9,6 +9,7 @@ constexpr int POISSON = 2;
 // raytpnn.numerics.lanes
 constexpr int LANES = 256;
 constexpr int BLOCK = 4096;
+constexpr int STRIPES = 16;
 
 // raytpnn.engine.layout
 constexpr int MOST_TERMS = 1024;

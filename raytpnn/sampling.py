@@ -30,6 +30,7 @@ from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
@@ -42,7 +43,7 @@ __all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
 # Contract options of later versions: refused by name, never ignored.
-NOT_YET = {"minibatch": None, "delayed_acceptance": False, "shards": 1}
+NOT_YET = {"shards": 1}
 
 
 def sample(
@@ -124,7 +125,16 @@ def sample(
         Add a feature "x is missing" for every column with missing values.
     resources : Resources, optional
         What a worker on Ray asks for; one CPU by default.
-    minibatch, delayed_acceptance, shards
+    minibatch : int, optional
+        Let every sweep look at a new random subset of that many rows, their log-likelihoods scaled up to all
+        of them. An approximation: cost does not grow with the rows, but draws spread wider than the
+        posterior, and `loglik` of a draw is the subset's estimate. What depends on the marginals of features
+        stays that of all rows. With `delayed_acceptance`, the rows that proposals are screened on.
+    delayed_acceptance : bool
+        Screen proposals on a subset of the rows and check those that pass on all of them. The posterior stays
+        exact. The size of the subset follows from the number of rows, and warm-up finds out for which moves
+        it pays (never below 20,000 rows); with `minibatch` both are as asked for.
+    shards
         Not part of this version: anything but the default is refused.
 
     Returns
@@ -150,6 +160,7 @@ def sample(
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     _check_choices(prior)
     check_backend(backend)
+    backend = _check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     backend, ways = _with_backend(backend, ways)
     _check_target(ways.goal, chains)
@@ -170,8 +181,10 @@ def sample(
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
-        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
-        config = options_of(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
+        subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
+        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, subsets)
+        config = options_of(plan, feature_weights, max_bins, minibatch, bool(delayed_acceptance))
+        config |= {"encode_seconds": time.monotonic() - begin}
         if helper is not None:
             helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -235,7 +248,11 @@ def resume(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
-    told["backend"], ways = _with_backend(backend or told["backend"], ways)
+    asked = opened.manifest["config"]
+    backend = _check_subsets(
+        asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
+    )
+    told["backend"], ways = _with_backend(backend, ways)
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -324,6 +341,23 @@ def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
     if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+
+
+def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
+    """Refuse what subsets of the rows do not go with; returns the backend, not "auto", which may be CUDA."""
+    # What can be wrong whatever the number of rows is told before anything is read.
+    resolve_subsets(2**62, minibatch, delayed_acceptance)
+    if minibatch is None and not delayed_acceptance:
+        return backend
+    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
+    if tempering is not None:
+        raise ValueError(
+            f"{name} does not go with tempering: replicas trade places by the log-likelihood of all rows, and "
+            "screens are not made for other temperatures; leave one of them out"
+        )
+    if backend == "cuda":
+        raise ValueError(f"{name} is not part of backend 'cuda' yet; use backend='numba'")
+    return "numba" if backend == "auto" else backend
 
 
 def _check_choices(prior: Prior) -> None:

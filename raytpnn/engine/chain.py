@@ -10,12 +10,14 @@ import numpy as np
 from raytpnn.engine.layout import (
     B_GAMMA,
     BATCH,
+    DELAYED,
     EXACT_ONLY,
     INTERCEPT,
     MOVE_NAMES,
     N_SCALARS,
     NUISANCE,
     PROBLEM,
+    SCREEN_NAMES,
     SIGMA_BETA2,
     STATE,
     STOP,
@@ -26,7 +28,9 @@ from raytpnn.engine.layout import (
     Record,
 )
 from raytpnn.engine.setup import Problem, new_record_of
+from raytpnn.engine.stripes import partial_width
 from raytpnn.engine.units import unit_addresses
+from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["Block", "Chain", "new_state", "tally_of"]
 
@@ -62,6 +66,10 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
     batch = int(settings.batch)
     subset_only = batch > 0 and int(settings.delayed) == EXACT_ONLY
     record, arrays = scratch(problem, settings, batch if subset_only else len(problem.y))
+    # Functions that other chains need not wait for.
+    record.units[:] = 0
+    addresses = unit_addresses(subsets=batch > 0)
+    record.units[: len(addresses)] = addresses
     kept: list[Any] = list(arrays)
     if batch > 0:
         part, part_arrays = new_subset(problem, batch)
@@ -69,7 +77,7 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
         kept += [part, *part_arrays]
         if not subset_only:
             part_record, part_scratch = scratch(problem, settings, batch)
-            # Tables depend on no row.
+            part_record.units[:] = record.units
             record.batch_work = address_of(part_record)
             kept += [part_record, *part_scratch]
     return record, tuple(kept)
@@ -82,11 +90,10 @@ def address_of(record: np.record) -> int:
 
 def new_subset(problem: Problem, m: int) -> tuple[np.record, tuple[Any, ...]]:
     """Problem of m rows to be chosen, and what it points to."""
-    n, p = len(problem.y), len(problem.codes)
+    p = len(problem.codes)
     batch = new_record_of(BATCH)
     rows, stamp = np.zeros(m, np.int64), np.zeros(p, np.int64)
-    batch.n_all = n
-    batch.codes = problem.codes.ctypes.data
+    batch.codes, batch.stride = problem.record.codes, problem.record.stride
     batch.rows = rows.ctypes.data
     batch.stamp = stamp.ctypes.data
     part = new_record_of(PROBLEM)
@@ -98,7 +105,7 @@ def new_subset(problem: Problem, m: int) -> tuple[np.record, tuple[Any, ...]]:
         "w": np.zeros(m),
         "offset": np.zeros(m),
     }
-    part.n = m
+    part.n = part.stride = m
     part.batch = address_of(batch)
     for name, array in arrays.items():
         part[name] = array.ctypes.data
@@ -118,11 +125,11 @@ def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, t
         "table": np.zeros((3 * D, width), np.float32),
         "sigmoid": np.zeros((3, width)),
         "gram": np.zeros((K_max + 1, K_max + 1)),
+        "partial": np.zeros((STRIPES + 1, partial_width(settings))),
     }
     record = new_record_of(WORK)
     record.table_width = width
-    addresses = unit_addresses()
-    record.units[: len(addresses)] = addresses
+    record.partial_width = partial_width(settings)
     for name, array in arrays.items():
         record[name] = array.ctypes.data
     return record, tuple(arrays.values())
@@ -222,3 +229,19 @@ class Chain:
     def acceptance(self) -> dict[str, tuple[int, int]]:
         """Proposals and acceptances of every move so far."""
         return tally_of(self.state)
+
+    def screening(self) -> dict[str, dict[str, Any]]:
+        """What delayed acceptance did so far, by group of moves; empty without it.
+
+        `screened` says whether the group is screened from now on, unless that is still being found out; the
+        rest counts proposals that were.
+        """
+        if int(self.settings.delayed) == EXACT_ONLY:
+            return {}
+        always = int(self.settings.delayed) == DELAYED
+        told = {}
+        for group, name in enumerate(SCREEN_NAMES):
+            proposed, passed, accepted, _ = (int(count) for count in self.state.screen_tally[group, 1])
+            used = always or bool(self.state.screened[group])
+            told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
+        return told

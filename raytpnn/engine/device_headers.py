@@ -29,7 +29,7 @@ C_TYPES = {
 }
 # Names of the numbers that kernels share with the Python source, by module.
 SHARED = (
-    (lanes, ("LANES", "BLOCK")),
+    (lanes, ("LANES", "BLOCK", "STRIPES")),
     (
         layout,
         (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raytpnn.numerics.lanes import BLOCK, LANES
+from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 
 # Room in a state. Fixed, so that another K_max or max_order compiles nothing.
 MOST_TERMS = 1024
@@ -61,8 +61,13 @@ PROBLEM = np.dtype(
         ("n", _INTEGER),  # rows
         ("p", _INTEGER),  # encoded features
         ("n_values", _INTEGER),  # bins of all marginals
+        ("stripe", _INTEGER, (STRIPES + 1,)),  # first row of each stripe of the row sums, and n
+        (
+            "stride",
+            _INTEGER,
+        ),  # cells from one feature's codes to the next one's; n unless these are some of the rows
         ("wide_codes", _FLAG),  # codes are uint16
-        ("codes", _INTEGER),  # address of (p, n) uint8 or uint16
+        ("codes", _INTEGER),  # address of (p, n) uint8 or uint16, rows `stride` apart
         ("first_bin", _INTEGER),  # (p,) int64, start of a feature's bins
         ("n_bins", _INTEGER),  # (p,) int64
         ("bin_value", _INTEGER),  # (n_values,) float64
@@ -80,8 +85,8 @@ PROBLEM = np.dtype(
 # Where the rows of a subset come from, see `subset.py`. Codes are gathered when a feature is first used.
 BATCH = np.dtype(
     [
-        ("n_all", _INTEGER),  # rows of the whole
         ("codes", _INTEGER),  # those of the whole
+        ("stride", _INTEGER),  # and theirs
         ("rows", _INTEGER),  # (m,) int64, which rows
         ("stamp", _INTEGER),  # (p,) int64, subset for which the codes of a feature were gathered
         ("now", _INTEGER),  # subsets so far
@@ -172,6 +177,11 @@ WORK = np.dtype(
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
         ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
+        (
+            "partial",
+            _INTEGER,
+        ),  # (17, partial_width) float64: sums by stripe and their total, see `stripes.py`
+        ("partial_width", _INTEGER),  # the most sums taken at a time
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),

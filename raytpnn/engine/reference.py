@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.binding import as_python
-from raytpnn.engine.layout import BATCH, FOR_SUBSET, PROBLEM, WORK
+from raytpnn.engine.layout import BATCH
 from raytpnn.engine.rows import MOMENTS, TOTALS
 from raytpnn.engine.tables import SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
-from raytpnn.numerics.lanes import BLOCK
-from raytpnn.numerics.lanes_numpy import row_sum
+from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum
 from raytpnn.numerics.philox import philox_numpy
 
 __all__ = ["REPLACEMENTS", "reference_of"]
@@ -49,8 +48,12 @@ def phi_of(problem, work, row):
 
 def codes_of(problem, feature):
     dtype = np.uint16 if problem.wide_codes else np.uint8
-    size = int(problem.n) * np.dtype(dtype).itemsize
-    return view(problem.codes + int(feature) * size, (int(problem.n),), dtype)
+    start = int(feature) * int(problem.stride) * np.dtype(dtype).itemsize
+    return view(problem.codes + start, (int(problem.n),), dtype)
+
+
+def sum_of(problem, x):
+    return stripe_sum(x, problem.stripe)
 
 
 def marginal_of(problem, feature):
@@ -118,10 +121,10 @@ def family_at(problem, settings, fit):
     return score, curvature, w * family.row_loglik(y, fit)
 
 
-def moments(score, curvature, x):
+def moments(problem, score, curvature, x):
     """Sums of score * x and (curvature * x) * x, x in float32."""
     x = x.astype(np.float64)
-    return row_sum(score * x), row_sum((curvature * x) * x)
+    return sum_of(problem, score * x), sum_of(problem, (curvature * x) * x)
 
 
 def changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
@@ -139,11 +142,11 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
         doubles(work.score, problem.n)[:] = score
         doubles(work.curvature, problem.n)[:] = curvature
     if need & LIKELIHOOD:
-        work.sums[0] = row_sum(loglik)
+        work.sums[0] = sum_of(problem, loglik)
     if need & MOMENTS:
-        work.sums[1:3] = moments(score, curvature, phi_of(problem, work, row))
+        work.sums[1:3] = moments(problem, score, curvature, phi_of(problem, work, row))
     if need & TOTALS:
-        work.sums[1:3] = row_sum(score), row_sum(curvature)
+        work.sums[1:3] = sum_of(problem, score), sum_of(problem, curvature)
     D = int(settings.max_order)
     tables = tables_of(3 * D, work)
     for j in range(d):
@@ -153,12 +156,12 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
                 if other != j:
                     slope = slope * tables[other][codes_of(problem, features[other])]
             place = 3 + 4 * j + 2 * (kind - 1)
-            work.sums[place : place + 2] = moments(score, curvature, slope)
+            work.sums[place : place + 2] = moments(problem, score, curvature, slope)
 
 
 def phi_moments(problem, work, row):
     score, curvature = doubles(work.score, problem.n), doubles(work.curvature, problem.n)
-    return moments(score, curvature, phi_of(problem, work, row))
+    return moments(problem, score, curvature, phi_of(problem, work, row))
 
 
 def replace_term(problem, work, k, old_beta, row, new_beta):
@@ -192,124 +195,36 @@ def gram_matrix(problem, settings, work, K):
     side = int(settings.K_max) + 1
     gram = double_rows(work.gram, side, side)
     w = doubles(problem.w, problem.n)
-    gram[0, 0] = row_sum(w)
+    gram[0, 0] = sum_of(problem, w)
     for k in range(K):
         weighted = w * phi_of(problem, work, k).astype(np.float64)
-        gram[k + 1, 0] = row_sum(weighted)
+        gram[k + 1, 0] = sum_of(problem, weighted)
         for other in range(k + 1):
-            gram[k + 1, other + 1] = row_sum(weighted * phi_of(problem, work, other).astype(np.float64))
+            product = weighted * phi_of(problem, work, other).astype(np.float64)
+            gram[k + 1, other + 1] = sum_of(problem, product)
 
 
 def score_of_terms(problem, work, K, out):
     score = doubles(work.score, problem.n)
     for k in range(K):
-        out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
-
-
-def record_at(address, dtype):
-    return view(address, (1,), dtype).view(np.recarray)[0]
-
-
-def problem_at(address):
-    return record_at(address, PROBLEM)
-
-
-def work_at(address):
-    return record_at(address, WORK)
-
-
-def batch_at(address):
-    return record_at(address, BATCH)
+        out[k + 1] = sum_of(problem, score * phi_of(problem, work, k).astype(np.float64))
 
 
 def integers(address, n):
     return view(address, (int(n),), np.int64)
 
 
-def whole_codes_of(problem, batch, feature):
-    dtype = np.uint16 if problem.wide_codes else np.uint8
-    size = int(batch.n_all) * np.dtype(dtype).itemsize
-    return view(batch.codes + int(feature) * size, (int(batch.n_all),), dtype)
+def batch_at(address):
+    return view(address, (1,), BATCH).view(np.recarray)[0]
 
 
 def gather_codes(problem, feature):
+    """Codes at the rows of a subset. Each time anew: once a subset would do, and be faster."""
     batch = batch_at(problem.batch)
-    # Each time anew: that it is done only once a subset is a matter of speed.
-    codes_of(problem, feature)[:] = whole_codes_of(problem, batch, feature)[integers(batch.rows, problem.n)]
-
-
-def permutation(size, keys):
-    """Images of 0 ... size - 1 under the keyed permutation of `subset.permuted`."""
-    bits = int(size - 1).bit_length()
-    low = bits // 2
-    low_mask, high_mask = (1 << low) - 1, (1 << (bits - low)) - 1
-    word = 0xFFFFFFFF
-
-    def mixed(x, key):
-        x = ((x ^ key) * 0x85EBCA6B) & word
-        x ^= x >> 15
-        x = (x * 0xC2B2AE35) & word
-        x ^= x >> 13
-        x = (x * 0x85EBCA6B) & word
-        return x ^ (x >> 16)
-
-    def once(value):
-        left, right = value >> low, value & low_mask
-        for turn in range(0, 8, 2):
-            first, second = (keys[0], keys[1]) if turn % 4 == 0 else (keys[2], keys[3])
-            left ^= mixed(right, (first + turn * 0x9E3779B9) & word) & high_mask
-            right ^= mixed(left, (second + turn * 0x9E3779B9) & word) & low_mask
-        return (left << low) | right
-
-    images = []
-    for i in range(int(size)):
-        value = once(i)
-        while value >= size:
-            value = once(value)
-        images.append(value)
-    return np.array(images, np.int64)
-
-
-def choose_rows(problem, state, batch, m):
-    n, m = int(problem.n), int(m)
-    rows = []
-    bounds = strata(n, m)
-    for s, (start, stop) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
-        share = m * stop // n - m * start // n
-        rows += (start + permutation(stop - start, words(state, FOR_SUBSET, s, 0))[:share]).tolist()
-    integers(batch.rows, m)[:] = rows
-
-
-def strata(n, m):
-    """Bounds of the strata: whole row blocks, as even as that allows."""
-    blocks = -(-n // BLOCK)
-    count = max(k for k in (1, 2, 4, 8, 16) if k == 1 or (512 * k <= m and k <= blocks))
-    return [min(n, BLOCK * (s * blocks // count)) for s in range(count + 1)]
-
-
-def gather_responses(problem, part, rows):
-    n, m = int(problem.n), int(part.n)
-    for name in ("y", "offset"):
-        doubles(part[name], m)[:] = doubles(problem[name], n)[rows]
-    bounds = strata(n, m)
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
-        first, last = m * start // n, m * stop // n
-        taken = doubles(problem.w, n)[rows[first:last]]
-        doubles(part.w, m)[first:last] = taken * ((stop - start) / (last - first))
-
-
-def gather_fit(problem, work, part, part_work, K):
-    rows = integers(batch_at(part.batch).rows, part.n)
-    doubles(part_work.fit, part.n)[:] = doubles(work.fit, problem.n)[rows]
-    for k in range(K):
-        phi_of(part, part_work, k)[:] = phi_of(problem, work, k)[rows]
-
-
-def phi_at(problem, work, features, d, i):
-    value = np.float32(1.0)
-    for j in range(d):
-        value = value * tables_of(d, work)[j][codes_of(problem, features[j])[i]]
-    return value
+    dtype = np.uint16 if problem.wide_codes else np.uint8
+    rows = integers(batch.rows, problem.n)
+    start = batch.codes + int(feature) * int(batch.stride) * np.dtype(dtype).itemsize
+    codes_of(problem, feature)[:] = view(start, (int(rows.max()) + 1,), dtype)[rows]
 
 
 def words(state, purpose, slot, attempt):
@@ -356,14 +271,8 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             gram_matrix,
             score_of_terms,
             watch_rows,
-            problem_at,
-            work_at,
             batch_at,
             integers,
-            choose_rows,
-            gather_responses,
-            gather_fit,
-            phi_at,
             words,
         )
     },
@@ -372,4 +281,6 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
 
 def reference_of(function: Any) -> Any:
     """Reference of a compiled function of the engine."""
-    return as_python(function, REPLACEMENTS)
+    from raytpnn.engine.reference_subset import SUBSET_REPLACEMENTS
+
+    return as_python(function, REPLACEMENTS | SUBSET_REPLACEMENTS)

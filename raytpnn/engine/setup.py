@@ -12,6 +12,7 @@ from raytpnn.engine.settings import Moves
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
+from raytpnn.numerics.lanes import stripe_starts
 
 __all__ = ["Problem", "Scaling", "build_problem", "build_settings", "residual_variance", "scale_response"]
 
@@ -135,6 +136,8 @@ def build_problem(
     record.n = bins.n_rows
     record.p = bins.n_features
     record.n_values = len(bins.value)
+    record.stripe[:] = stripe_starts(bins.n_rows)
+    record.stride = bins.n_rows
     record.wide_codes = bins.codes.dtype.itemsize == 2
     for name, array in arrays.items():
         record[name] = array.ctypes.data

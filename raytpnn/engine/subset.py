@@ -7,7 +7,8 @@ some of the rows computes those alone. Strata are whole runs of row blocks: a de
 takes its part of the subset without asking others.
 
 A row's weight is multiplied by (rows of its stratum) / (rows taken of it): sums over the subset are unbiased
-estimates of sums over all rows. Marginals, and so every basis function, stay those of all rows.
+estimates of sums over all rows. Marginals, and so every basis function, stay those of all rows; so do the sum
+of weights in the law of the noise variance, and the count of rows in the prior of K.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from raytpnn.engine.random import words
 from raytpnn.engine.types import NOTHING, PROBLEM_T, STATE_T, WORK_T
 from raytpnn.engine.units import unit
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.lanes import BLOCK
+from raytpnn.numerics.lanes import BLOCK, STRIPES
 
-__all__ = ["MOST_STRATA", "ROUNDS", "permuted", "stratum_start", "strata_of", "take_subset"]
+__all__ = ["ROUNDS", "permuted", "strata_of", "stratum_start", "take_subset"]
 
-MOST_STRATA = 16
 # Fewer rows of a stratum than this are not worth a stratum of their own.
 LEAST_OF_STRATUM = 512
 # Of the Feistel network; four would do for large strata.
@@ -39,7 +39,7 @@ MIX_1 = np.uint64(0xC2B2AE35)
 def strata_of(n, m):
     """Number of strata for m of n rows: a power of two, none of them empty."""
     blocks = (n + BLOCK - 1) // BLOCK
-    strata = MOST_STRATA
+    strata = STRIPES
     while strata > 1 and (strata * LEAST_OF_STRATUM > m or strata > blocks):
         strata //= 2
     return strata
@@ -133,5 +133,10 @@ def take_subset(problem, state, work):
     # Feature weights may have been learned since the problem was made.
     part.feature_weight = problem.feature_weight
     part.cumulative = problem.cumulative
+    # The stripes of its sums are the strata, each where its first stripe of all rows is.
+    strata = strata_of(problem.n, part.n)
+    for stripe in range(STRIPES + 1):
+        s = (stripe * strata + STRIPES - 1) // STRIPES
+        part.stripe[stripe] = part.n * stratum_start(problem.n, strata, s) // problem.n
     choose_rows(problem, state, batch, part.n)
     gather_responses(problem, part, integers(batch.rows, part.n))

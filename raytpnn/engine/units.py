@@ -36,20 +36,23 @@ UNIT_NAMES = (
     "log_ratio_of_move",
     "prior_factor",
     "propose_set",
+    "sweep",
+    "term_tables",
+    "try_restructure",
+    "update_intercept",
+)
+# Those that only ensembles of replicas need: plain chains do not wait for them.
+ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
+# Those that only chains on subsets of the rows need.
+SUBSET_UNIT_NAMES = (
     "propose_walk",
     "screen_birth",
     "screen_death",
     "screen_restructure",
-    "sweep",
     "take_subset",
-    "term_tables",
-    "try_restructure",
-    "update_intercept",
     "watch_terms",
 )
-# Those that only ensembles of replicas need: plain chains do not wait for them.
-ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
-_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SUBSET_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -115,7 +118,7 @@ def compile_unit(name: str) -> int:
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
-def unit_addresses(ensemble: bool = False) -> np.ndarray:
-    """Addresses of all units, (units,) int64; of those that only ensembles need if asked for."""
-    names = _SLOTS if ensemble else UNIT_NAMES
-    return np.array([compile_unit(name) for name in names], np.int64)
+def unit_addresses(ensemble: bool = False, subsets: bool = False) -> np.ndarray:
+    """Addresses of all units, (units,) int64; 0 for those that only others need, unless they are asked for."""
+    skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
+    return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)

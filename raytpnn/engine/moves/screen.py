@@ -1,11 +1,11 @@
 """Delayed acceptance: proposals are screened on a subset of the rows, survivors checked on all of them.
 
-A proposal x -> y passes the screen with probability min(1, R*) and then the check with min(1, R / R*), where R
-is the usual ratio on all rows. Any positive R* with R*(x, y) R*(y, x) = 1 leaves the posterior as it is: both
-stages together accept x -> y and y -> x in the ratio R. Here R* is made from the evidence of a coefficient
-along a basis function, the coefficient integrated out: forward and reverse look at the same fit without the
-term and at the same subset, which does not depend on the state. The coefficient itself is drawn after the
-screen, from all rows.
+A proposal x -> y passes the screen with probability min(1, R*) and then the check with min(1, R / R*), where
+R is the usual ratio on all rows. Any positive R* with R*(x, y) R*(y, x) = 1 leaves the posterior as it is:
+both stages together accept x -> y and y -> x in the ratio R. Here R* is made from the evidence of a
+coefficient along a basis function, the coefficient integrated out: forward and reverse look at the same fit
+without the term and at the same subset, which does not depend on the state. The coefficient itself is drawn
+after the screen, from all rows.
 
 A subset says little about small effects: the squared z-score of a coefficient, as if of all n rows, is off by
 about sqrt(n/m - 1) times twice the z-score. What lies within that margin is left to the check on all rows.
@@ -148,10 +148,7 @@ def screen_restructure(problem, settings, state, work, k, d, first, log_set):
 @internal
 def is_screening(work):
     """Whether any move is screened in this sweep."""
-    for group in range(len(SCREEN_NAMES)):
-        if work.screen[group] != 0:
-            return True
-    return False
+    return any(work.screen[group] != 0 for group in range(len(SCREEN_NAMES)))
 
 
 @internal
