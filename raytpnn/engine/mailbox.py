@@ -2,8 +2,8 @@
 
 Words of 8 bytes: at 0 whether the meeting is broken off, then a line for each shard, then two rooms for what
 is exchanged. A shard's line says to which exchange it has put in its part last, and where that part lies in
-the room. Exchange number e uses room e mod 2: nobody writes to a room before all have read what was in it, for
-that they do before they put in their part of the next exchange. So one meeting an exchange is enough.
+the room. Exchange number e uses room e mod 2: nobody writes to a room before all have read what was in it,
+which they do before they put in their part of the next exchange. So one meeting an exchange is enough.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def as_shard(problem: Problem, n_all: int, shards: int, shard: int) -> Problem:
         raise ValueError(
             f"shard {shard} of {shards} has {stop - start} of {n_all} rows, got {len(problem.y)}"
         )
-    problem.record.first_row = start
+    problem.record.first_row, problem.record.n_all = start, n_all
     problem.record.stripe[:] = stripes_of_shard(starts, shards, shard)
     return replace(problem, n_all=n_all)
 
@@ -205,6 +205,10 @@ class ShardedChain:
     def acceptance(self) -> dict[str, tuple[int, int]]:
         """Proposals and acceptances of every move so far."""
         return self.parts[0].acceptance()
+
+    def screening(self) -> dict[str, dict[str, Any]]:
+        """What delayed acceptance did so far, by group of moves; empty without it."""
+        return self.parts[0].screening()
 
 
 def room_width(settings: np.record, watched: np.ndarray | None) -> int:
