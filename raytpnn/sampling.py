@@ -365,8 +365,8 @@ def _check_subset_of_shards(n: int, m: int, shards: int) -> None:
     """Raise ValueError if a subset of m rows cannot be taken in so many shards."""
     if m and shards > 1 and strata_of.py_func(n, m) < shards:
         raise ValueError(
-            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as many "
-            f"blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
+            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as "
+            f"many blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
         )
 
 
@@ -379,8 +379,8 @@ def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, back
     name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
     if tempering is not None:
         raise ValueError(
-            f"{name} does not go with tempering: replicas trade places by the log-likelihood of all rows, and "
-            "screens are not made for other temperatures; leave one of them out"
+            f"{name} does not go with tempering: replicas trade places by the log-likelihood of all rows, "
+            "and screens are not made for other temperatures; leave one of them out"
         )
     if backend == "cuda":
         raise ValueError(f"{name} is not part of backend 'cuda' yet; use backend='numba'")
