@@ -119,6 +119,6 @@ def compile_unit(name: str) -> int:
 
 
 def unit_addresses(ensemble: bool = False, subsets: bool = False) -> np.ndarray:
-    """Addresses of all units, (units,) int64; 0 for those that only others need, unless they are asked for."""
+    """Addresses of all units, (units,) int64; 0 for those that only others need, unless asked for."""
     skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
     return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)
