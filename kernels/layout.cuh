@@ -200,6 +200,10 @@ struct DeviceWork {
     long long table;
     long long gram;
     long long vector;
+    long long batch_rows;
+    long long batch_y;
+    long long batch_w;
+    long long batch_offset;
 };
 static_assert(__builtin_offsetof(DeviceWork, control) == 0, "DeviceWork.control");
 static_assert(__builtin_offsetof(DeviceWork, table_width) == 24, "DeviceWork.table_width");
@@ -212,7 +216,11 @@ static_assert(__builtin_offsetof(DeviceWork, sigmoid) == 72, "DeviceWork.sigmoid
 static_assert(__builtin_offsetof(DeviceWork, table) == 80, "DeviceWork.table");
 static_assert(__builtin_offsetof(DeviceWork, gram) == 88, "DeviceWork.gram");
 static_assert(__builtin_offsetof(DeviceWork, vector) == 96, "DeviceWork.vector");
-static_assert(sizeof(DeviceWork) == 104, "DeviceWork");
+static_assert(__builtin_offsetof(DeviceWork, batch_rows) == 104, "DeviceWork.batch_rows");
+static_assert(__builtin_offsetof(DeviceWork, batch_y) == 112, "DeviceWork.batch_y");
+static_assert(__builtin_offsetof(DeviceWork, batch_w) == 120, "DeviceWork.batch_w");
+static_assert(__builtin_offsetof(DeviceWork, batch_offset) == 128, "DeviceWork.batch_offset");
+static_assert(sizeof(DeviceWork) == 136, "DeviceWork");
 
 struct DeviceRecord {
     long long row;

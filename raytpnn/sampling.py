@@ -371,7 +371,7 @@ def _check_subset_of_shards(n: int, m: int, shards: int) -> None:
 
 
 def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
-    """Refuse what subsets of the rows do not go with; returns the backend, not "auto", which may be CUDA."""
+    """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
     # What can be wrong whatever the number of rows is told before anything is read.
     resolve_subsets(2**62, minibatch, delayed_acceptance)
     if minibatch is None and not delayed_acceptance:
@@ -379,11 +379,13 @@ def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, back
     name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
     if tempering is not None:
         raise ValueError(
-            f"{name} does not go with tempering: replicas trade places by the log-likelihood of all rows, "
-            "and screens are not made for other temperatures; leave one of them out"
+            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
+            "screens are not made for other temperatures; leave one of them out"
         )
+    if not delayed_acceptance:
+        return backend
     if backend == "cuda":
-        raise ValueError(f"{name} is not part of backend 'cuda' yet; use backend='numba'")
+        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
     return "numba" if backend == "auto" else backend
 
 

@@ -161,7 +161,7 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
             {"delayed_acceptance": True, "tempering": Tempering(4)},
             r"delayed_acceptance=True does not go with",
         ),
-        ({"minibatch": 2, "backend": "cuda"}, r"minibatch=2 is not part of backend 'cuda'"),
+        ({"minibatch": 2, "delayed_acceptance": True, "backend": "cuda"}, r"is not part of backend 'cuda'"),
         ({"delayed_acceptance": True, "backend": "cuda"}, r"delayed_acceptance=True is not part of"),
         ({"target_rhat": 1.0}, r"target_rhat must be above 1, got 1.0"),
         ({"target_rhat": 1.1, "chains": 1}, r"target_rhat=1.1 compares chains: at least 2.*got 1"),

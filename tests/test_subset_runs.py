@@ -40,8 +40,8 @@ def test_threads_and_resume_do_not_change_the_draws(way, tmp_path, monkeypatch):
 
 
 def test_resume_on_cuda_is_refused(tmp_path):
-    fit(tmp_path / "run", chains=1, warmup=20, draws=20, minibatch=30)
-    with pytest.raises(ValueError, match="minibatch=30 is not part of backend 'cuda'"):
+    fit(tmp_path / "run", chains=1, warmup=20, draws=20, minibatch=30, delayed_acceptance=True)
+    with pytest.raises(ValueError, match="delayed_acceptance=True is not part of backend 'cuda'"):
         raytpnn.resume(tmp_path / "run", draws=40, backend="cuda")
 
 

@@ -22,15 +22,15 @@ from raytpnn.engine.types import NOTHING, PROBLEM_T, STATE_T, WORK_T
 from raytpnn.engine.units import unit
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES
+from raytpnn.numerics.philox import WEYL_0
 
-__all__ = ["LEAST_OF_STRATUM", "ROUNDS", "permuted", "strata_of", "stratum_start", "take_subset"]
+__all__ = ["FEISTEL_ROUNDS", "LEAST_OF_STRATUM", "permuted", "strata_of", "stratum_start", "take_subset"]
 
 # Fewer rows of a stratum than this are not worth a stratum of their own.
 LEAST_OF_STRATUM = 512
 # Of the Feistel network; four would do for large strata.
-ROUNDS = 8
+FEISTEL_ROUNDS = 8
 LOW_32 = np.uint64(0xFFFFFFFF)
-WEYL = np.uint64(0x9E3779B9)
 MIX_0 = np.uint64(0x85EBCA6B)
 MIX_1 = np.uint64(0xC2B2AE35)
 
@@ -79,10 +79,10 @@ def permuted(i, size, k0, k1, k2, k3):
     while True:
         left = value >> low
         right = value & low_mask
-        for turn in range(0, ROUNDS, 2):
+        for turn in range(0, FEISTEL_ROUNDS, 2):
             first = k0 if turn % 4 == 0 else k2
             second = k1 if turn % 4 == 0 else k3
-            shift = WEYL * np.uint64(turn)
+            shift = WEYL_0 * np.uint64(turn)
             left ^= mixed(right, (first + shift) & LOW_32) & high_mask
             right ^= mixed(left, (second + shift) & LOW_32) & low_mask
         value = (left << low) | right

@@ -148,7 +148,10 @@ def screen_restructure(problem, settings, state, work, k, d, first, log_set):
 @internal
 def is_screening(work):
     """Whether any move is screened in this sweep."""
-    return any(work.screen[group] != 0 for group in range(len(SCREEN_NAMES)))
+    found = False
+    for group in range(len(SCREEN_NAMES)):
+        found = found or work.screen[group] != 0
+    return found
 
 
 @internal
