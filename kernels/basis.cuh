@@ -28,7 +28,7 @@ UNIT double factor_table(int j, int feature, double b, double gamma) {
     const Marginal bins = marginal_of(feature);
     double* s = at<double>(chain.work->sigmoid);
     const double inverse = 1.0 / gamma;
-    row_sums<1>(bins.size, 1, chain.means, [=](int i, double* sums) {
+    bin_sums<1>(bins.size, 1, chain.means, [=](int i, double* sums) {
         const double value = 1.0 / (1.0 + exp((b - bins.value[i]) * inverse));
         s[i] = value;
         sums[0] += bins.weight[i] * value;
@@ -37,7 +37,7 @@ UNIT double factor_table(int j, int feature, double b, double gamma) {
     if (c >= SMALLEST_MEAN) {
         float* out = table_of(j);
         const double height = 1.0 / c;
-        for (int i = first_row(bins.size); i < bins.size; i += row_threads()) out[i] = (float)(1.0 - s[i] * height);
+        for (int i = first_bin(bins.size); i < bins.size; i += row_threads()) out[i] = (float)(1.0 - s[i] * height);
         if (leader()) out[chain.work->table_width - 1] = 0.0f;
     }
     return c;
@@ -50,7 +50,7 @@ INTERNAL void slope_tables(int j, int feature, double b, double gamma, double c)
     const Marginal bins = marginal_of(feature);
     const double* s = at<const double>(chain.work->sigmoid);
     const double inverse = 1.0 / gamma;
-    row_sums<2>(bins.size, 2, chain.means, [=](int i, double* sums) {
+    bin_sums<2>(bins.size, 2, chain.means, [=](int i, double* sums) {
         const double t = s[i] * (1.0 - s[i]);
         const double ut = ((bins.value[i] - b) * inverse) * t;
         sums[0] += bins.weight[i] * t;
@@ -63,7 +63,7 @@ INTERNAL void slope_tables(int j, int feature, double b, double gamma, double c)
     float* out_gamma = table_of(2 * D + j);
     const double height = 1.0 / c;
     const double steepness = height * inverse;
-    for (int i = first_row(bins.size); i < bins.size; i += row_threads()) {
+    for (int i = first_bin(bins.size); i < bins.size; i += row_threads()) {
         const double t = s[i] * (1.0 - s[i]);
         const double ut = ((bins.value[i] - b) * inverse) * t;
         out_b[i] = (float)((t - s[i] * share_t) * steepness);

@@ -1,7 +1,7 @@
 // What the threads of one chain share, and how they work together.
 //
-// One block of threads runs one chain. Rows belong to threads (row i to thread i mod 256 mod threads), so that
-// passes over rows need no barrier among themselves: no thread ever reads what another wrote to a row. What is
+// One block of threads runs one chain. Rows belong to threads (row i of a stripe to thread i mod 256 mod threads), so
+// that passes over rows need no barrier among themselves: no thread ever reads what another wrote to a row. What is
 // no row (proposals, ratios, decisions) is the leader's work: it writes the state and leaves in `Chain` what
 // the others need to know, then all meet. A leader's section ends with a barrier, and what it writes was last
 // read before some barrier that lies in between.
@@ -50,10 +50,15 @@ constexpr int FORTH_SQUARE = GRADIENT, FORTH_LOG = PRECISION;
 
 struct Chain {
     const Problem* problem;
+    // Of a chain that looks at subsets: all rows, the subset (then `problem`), and which rows it takes; else null.
+    const Problem* whole;
+    long long* rows;
+    Problem part;
     const Settings* settings;
     State* state;
     DeviceWork* work;
     double lanes[MOST_SUMS][HALF_LANES];
+    double stripe_sums[MOST_SUMS];
     double sums[4 * MOST_VARIABLES + 3];
     double moments[2];
     double means[2];
@@ -86,8 +91,8 @@ INTERNAL bool leader() { return threadIdx.x == 0; }
 // Threads that own rows: with more than there are lanes, the surplus only meets at barriers.
 INTERNAL int row_threads() { return blockDim.x < LANES ? (int)blockDim.x : LANES; }
 
-// First row (or bin) of this thread among n; the next is row_threads() on.
-INTERNAL int first_row(int n) { return (int)threadIdx.x < LANES ? (int)threadIdx.x : n; }
+// First bin of this thread among n; the next is row_threads() on.
+INTERNAL int first_bin(int n) { return (int)threadIdx.x < LANES ? (int)threadIdx.x : n; }
 
 template <class T>
 INTERNAL T* at(long long address) {
@@ -102,7 +107,21 @@ INTERNAL float* phi_of(int row) {
 }
 
 INTERNAL const Code* codes_of(int feature) {
-    return at<const Code>(chain.problem->codes) + (long long)feature * chain.problem->n;
+    return at<const Code>(chain.problem->codes) + (long long)feature * chain.problem->stride;
+}
+
+// Where the codes of row i stand: that row, or the one that a subset takes in its place.
+INTERNAL long long row_at(const long long* rows, int i) { return rows ? rows[i] : i; }
+
+// Visit all rows of this thread, stripe after stripe.
+template <class Visit>
+INTERNAL void each_row(Visit visit) {
+    if ((int)threadIdx.x >= LANES) return;
+    const long long* stripe = chain.problem->stripe;
+    for (int s = 0; s < STRIPES; ++s) {
+        const int stop = (int)stripe[s + 1];
+        for (int i = (int)stripe[s] + (int)threadIdx.x; i < stop; i += row_threads()) visit(i);
+    }
 }
 
 // Tables 0 ... D - 1 are factors, then come slopes in b, then slopes in log gamma.

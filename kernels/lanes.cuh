@@ -1,5 +1,6 @@
 // Sums over rows in one fixed order (raytpnn/numerics/lanes.py): row i of a block of 4,096 belongs to lane
-// i mod 256, each lane adds in row order, lanes are joined by a binary tree, block sums are added in order.
+// i mod 256, each lane adds in row order, lanes are joined by a binary tree, block sums are added in order to
+// the sum of their stripe, and stripe sums in order.
 #pragma once
 
 #include "chain.cuh"
@@ -14,13 +15,13 @@ INTERNAL double tree(const double* half) {
     return value;
 }
 
-// Add the sums of one block of rows to out[0 ... count - 1], or start them; all threads of the block take part.
-// `add(i, sums)` adds what row i gives to the sums of its lane.
-template <int MOST, class Add>
-INTERNAL void block_sums(int start, int n, int count, double* out, Add add) {
+// Sums of rows start ... stop - 1, at most 4,096; all threads of the block take part. `add(i, sums)` adds what row i
+// gives to the sums of its lane, and `take(s, total)` is called with each of `count` sums by one thread, always the
+// same for one s, before all meet.
+template <int MOST, class Add, class Take>
+INTERNAL void sums_of_block(int start, int stop, int count, Add add, Take take) {
     // Rows of a thread whose loads are under way at a time: more would take registers from the callers.
     constexpr int ROWS_AT_A_TIME = MOST < 3 ? 2 : 1;
-    const int stop = start + BLOCK < n ? start + BLOCK : n;
     const int threads = row_threads();
     const bool active = (int)threadIdx.x < threads;
     // Upper lanes first: with fewer threads than lanes, a thread meets both ends of the tree's first level itself.
@@ -41,15 +42,44 @@ INTERNAL void block_sums(int start, int n, int count, double* out, Add add) {
     __syncthreads();
     for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) {
         const double total = tree(chain.lanes[s]);
-        if (threadIdx.x % WARP == 0) out[s] = (start == 0 ? 0.0 : out[s]) + total;
+        if (threadIdx.x % WARP == 0) take(s, total);
     }
     __syncthreads();
 }
 
-// Sums over all n rows.
+// Sums of one block of rows, to out[0 ... count - 1].
 template <int MOST, class Add>
-INTERNAL void row_sums(int n, int count, double* out, Add add) {
-    for (int start = 0; start < n; start += BLOCK) block_sums<MOST>(start, n, count, out, add);
+INTERNAL void block_sums(int start, int stop, int count, double* out, Add add) {
+    sums_of_block<MOST>(start, stop, count, add, [=](int s, double total) { out[s] = total; });
+}
+
+// Sums over all rows of the problem: blocks are added to the sum of their stripe, stripes to out[0 ... count - 1].
+// One thread has a sum from its start to its end.
+template <int MOST, class Add>
+INTERNAL void row_sums(int count, double* out, Add add) {
+    if (threadIdx.x % WARP == 0)
+        for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) out[s] = chain.stripe_sums[s] = 0.0;
+    for (int stripe = 0; stripe < STRIPES; ++stripe) {
+        for (int start = (int)chain.problem->stripe[stripe]; start < chain.problem->stripe[stripe + 1]; start += BLOCK) {
+            const int end = (int)chain.problem->stripe[stripe + 1];
+            sums_of_block<MOST>(start, start + BLOCK < end ? start + BLOCK : end, count, add, [=](int s, double total) {
+                const double sum = chain.stripe_sums[s] + total;
+                const bool ends = start + BLOCK >= end;
+                if (ends) out[s] += sum;
+                chain.stripe_sums[s] = ends ? 0.0 : sum;
+            });
+        }
+    }
+}
+
+// Sums over n bins: blocks in order.
+template <int MOST, class Add>
+INTERNAL void bin_sums(int n, int count, double* out, Add add) {
+    for (int start = 0; start < n; start += BLOCK) {
+        const int stop = start + BLOCK < n ? start + BLOCK : n;
+        sums_of_block<MOST>(start, stop, count, add,
+                            [=](int s, double total) { out[s] = (start == 0 ? 0.0 : out[s]) + total; });
+    }
 }
 
 }  // namespace raytpnn

@@ -1,5 +1,6 @@
 // Gradient and Newton sums of many terms at given derivatives, as partial sums over blocks of 4,096 rows: for
-// rows that are sharded over devices. Partial sums added in block order are those of `evaluate`, bit by bit.
+// rows that are sharded over devices. Partial sums added in block order within stripes, and stripes in order, are
+// those of `evaluate`, bit by bit.
 #include "rows.cuh"
 
 // Block of threads number term * row_blocks + row block. For each term, max_order features, b and gamma, of
@@ -14,11 +15,11 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     using namespace raytpnn;
     __shared__ Settings settings;
     __shared__ DeviceWork work;
-    const int n = (int)problem->n;
     const int D = (int)max_order;
     const long long row_blocks = (problem->n + BLOCK - 1) / BLOCK;
     const long long term = blockIdx.x / row_blocks;
     const int start = (int)(blockIdx.x % row_blocks) * BLOCK;
+    const int stop = start + BLOCK < problem->n ? start + BLOCK : (int)problem->n;
     const int d = (int)order[term];
     const int* own_features = features + term * D;
     const double* own_b = b + term * D;
@@ -33,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
         chain.problem = problem;
         chain.settings = &settings;
         chain.work = &work;
+        chain.rows = nullptr;
         for (int s = 0; s < 4 * D + 3; ++s) chain.sums[s] = 0.0;
     }
     __syncthreads();
@@ -47,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     }
     if (inside) {
         const float* factors = table_of(0);
-        block_sums<2>(start, n, 2, chain.sums + 1, [=](int i, double* sums) {
+        block_sums<2>(start, stop, 2, chain.sums + 1, [=](int i, double* sums) {
             float phi = 0.0f;
             for (int j = 0; j < d; ++j) {
                 const int code = entry(codes_of(own_features[j])[i], (int)width - 1);
@@ -58,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
             sums[0] += score[i] * value;
             sums[1] += (curvature[i] * value) * value;
         });
-        for (int j = 0; j < d; ++j) slope_sums(start, own_features, d, j);
+        for (int j = 0; j < d; ++j)
+            block_sums<4>(start, stop, 4, chain.sums + 3 + 4 * j, SlopesOfRow{own_features, d, j});
     }
     double* out = partial + blockIdx.x * (4ll * D + 2);
     for (int s = threadIdx.x; s < 4 * D + 2; s += blockDim.x) {

@@ -30,9 +30,13 @@ from raytpnn.data.training import RoomForCodes, fit_training, training_columns
 from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.shards import check_shards
+from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
+from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
+from raytpnn.numerics.lanes import BLOCK
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
@@ -41,8 +45,6 @@ from raytpnn.storage.place import Place
 __all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
-# Contract options of later versions: refused by name, never ignored.
-NOT_YET = {"minibatch": None, "delayed_acceptance": False, "shards": 1}
 
 
 def sample(
@@ -129,8 +131,18 @@ def sample(
         Encode Parquet files a batch of rows at a time instead of reading them at once; if not given, when
         they would take more than half of the free memory. X may then be a folder of files. Codes of the
         rows are mapped from the run's folder, or a temporary file. See `Encoder.fit_parquet`.
-    minibatch, delayed_acceptance, shards
-        Not part of this version: anything but the default is refused.
+    minibatch : int, optional
+        Let every sweep look at a new random subset of that many rows, their log-likelihoods scaled up to all
+        of them. An approximation: cost does not grow with the rows, but draws spread wider than the
+        posterior, and `loglik` of a draw is the subset's estimate. What depends on the marginals of features
+        stays that of all rows. With `delayed_acceptance`, the rows that proposals are screened on.
+    delayed_acceptance : bool
+        Screen proposals on a subset of the rows and check those that pass on all of them. The posterior stays
+        exact. The size of the subset follows from the number of rows, and warm-up finds out for which moves
+        it pays (never below 20,000 rows); with `minibatch` both are as asked for.
+    shards : int
+        Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
+        process, or workers on Ray, which then read only their rows. It changes no draw.
 
     Returns
     -------
@@ -143,10 +155,6 @@ def sample(
     KeyboardInterrupt
         If interrupted before the first draw. Later, what was drawn is returned with a warning.
     """
-    given = locals()
-    for name, default in NOT_YET.items():
-        if given[name] != default:
-            raise ValueError(f"{name}={given[name]!r} is not part of this version; leave it at {default!r}")
     prior = _instance("prior", prior, Prior)
     moves = _instance("moves", moves, Moves)
     if tempering is not None:
@@ -155,8 +163,10 @@ def sample(
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     _check_choices(prior)
     check_backend(backend)
+    backend = _check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     backend, ways = _with_backend(backend, ways)
+    _check_sharding(shards, backend, tempering)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -177,8 +187,13 @@ def sample(
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
-        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
-        config = options_of(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
+        subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
+        _check_subset_of_shards(bins.n_rows, subsets.rows, shards)
+        plan = make_plan(
+            rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, subsets, shards
+        )
+        config = options_of(plan, feature_weights, max_bins, minibatch, bool(delayed_acceptance))
+        config |= {"encode_seconds": time.monotonic() - begin}
         if helper is not None:
             helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -219,6 +234,7 @@ def resume(
     time_limit: float | None = None,
     resources: Resources | None = None,
     backend: str | None = None,
+    shards: int | None = None,
 ) -> Posterior:
     """Go on with a run: the draws are those of one that was never disturbed.
 
@@ -234,6 +250,8 @@ def resume(
         As for `raytpnn.sample`.
     backend : str, optional
         That of the run if not given; another gives the same draws.
+    shards : int, optional
+        As many as the run had if not given; another number gives the same draws.
 
     Raises
     ------
@@ -243,7 +261,13 @@ def resume(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
-    told["backend"], ways = _with_backend(backend or told["backend"], ways)
+    asked = opened.manifest["config"]
+    backend = _check_subsets(
+        asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
+    )
+    told["backend"], ways = _with_backend(backend, ways)
+    told["shards"] = told.get("shards", 1) if shards is None else shards
+    _check_sharding(told["shards"], told["backend"], told["tempering"])
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -332,6 +356,45 @@ def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
     if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+
+
+def _check_sharding(shards: int, backend: str, tempering: Any) -> None:
+    """Raise ValueError if a chain cannot have its rows in so many shards."""
+    check_shards(shards)
+    if shards == 1:
+        return
+    if tempering is not None:
+        raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
+    if backend not in ("auto", "numba"):
+        raise ValueError(f"shards={shards} needs backend='numba', got {backend!r}")
+
+
+def _check_subset_of_shards(n: int, m: int, shards: int) -> None:
+    """Raise ValueError if a subset of m rows cannot be taken in so many shards."""
+    if m and shards > 1 and strata_of.py_func(n, m) < shards:
+        raise ValueError(
+            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as "
+            f"many blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
+        )
+
+
+def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
+    """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
+    # What can be wrong whatever the number of rows is told before anything is read.
+    resolve_subsets(2**62, minibatch, delayed_acceptance)
+    if minibatch is None and not delayed_acceptance:
+        return backend
+    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
+    if tempering is not None:
+        raise ValueError(
+            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
+            "screens are not made for other temperatures; leave one of them out"
+        )
+    if not delayed_acceptance:
+        return backend
+    if backend == "cuda":
+        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
+    return "numba" if backend == "auto" else backend
 
 
 def _check_choices(prior: Prior) -> None:

@@ -34,9 +34,12 @@ extern "C" __global__ void __launch_bounds__(512)
     }
 }
 
-// Sum of x, of w x and of (w x) x over n rows.
-extern "C" __global__ void __launch_bounds__(512) sums_of_rows(const double* w, const float* x, int n, double* out) {
-    row_sums<3>(n, 3, out, [=](int i, double* sums) {
+// Sum of x, of w x and of (w x) x over the rows of 16 stripes; the problem's stripes are all that is needed of it.
+extern "C" __global__ void __launch_bounds__(512)
+    sums_of_rows(const double* w, const float* x, const Problem* problem, double* out) {
+    if (leader()) chain.problem = problem;
+    __syncthreads();
+    row_sums<3>(3, out, [=](int i, double* sums) {
         const double value = x[i];
         sums[0] += w[i];
         sums[1] += w[i] * value;

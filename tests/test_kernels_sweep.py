@@ -15,13 +15,14 @@ from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.chain import new_record
 from raytpnn.engine.device_headers import HEADERS
 from raytpnn.engine.execution import ensemble_runner
-from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE, TEMPERATURE
+from raytpnn.engine.layout import PROBLEM, STATE, STOP, SWEEPS_DONE, TEMPERATURE
 from raytpnn.engine.moves import joint_beta
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import new_record_of
 from raytpnn.model.prior import Prior
 from raytpnn.numerics import elementary_numpy
-from raytpnn.numerics.lanes_numpy import row_sum
+from raytpnn.numerics.lanes import stripe_starts
+from raytpnn.numerics.lanes_numpy import stripe_sum
 from raytpnn.numerics.philox import philox_numpy
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")
@@ -93,16 +94,28 @@ def test_random_numbers_have_the_same_bits(numerics):
     assert (bits(gamma) == bits([draw_gamma(*p[:3], s) for p, s in zip(places, shape, strict=True)])).all()
 
 
-@pytest.mark.parametrize("n", [1, 37, 255, 256, 4096, 4097, 9000])
+def uneven_stripes(rng, n):
+    """Stripes of any length, some of them empty."""
+    inner = np.sort(rng.integers(0, n + 1, 15))
+    inner[3:6] = inner[3]
+    return np.concatenate([[0], inner, [n]])
+
+
+@pytest.mark.parametrize("n", [1, 37, 255, 256, 4096, 4097, 9000, 70_001])
 @pytest.mark.parametrize("order", ORDERS)
-def test_row_sums_have_the_same_bits(numerics, n, order):
+@pytest.mark.parametrize("uneven", [False, True])
+def test_row_sums_have_the_same_bits(numerics, n, order, uneven):
     rng = np.random.default_rng(n)
     w, x = np.exp(rng.normal(0, 8, n)), rng.normal(size=n).astype(np.float32)
     value = x.astype(float)
-    expected = [row_sum(part) for part in (w, w * value, (w * value) * value)]
-    for threads in THREADS:
+    problem = new_record_of(PROBLEM)
+    problem.n, problem.stripe[:] = n, uneven_stripes(rng, n) if uneven else stripe_starts(n)
+    expected = [stripe_sum(part, problem.stripe) for part in (w, w * value, (w * value) * value)]
+    for threads in THREADS if n < 70_000 else THREADS[1:2]:
         out = np.full(3, np.nan)
-        numerics.launch("sums_of_rows", 1, threads, (w, x, n, out), order=order)
+        numerics.launch(
+            "sums_of_rows", 1, threads, (w, x, np.frombuffer(problem, np.uint8), out), order=order
+        )
         assert (bits(out) == bits(expected)).all(), threads
 
 

@@ -21,6 +21,7 @@ __all__ = ["fit"]
 PASSED_ON = (
     *("out", "chains", "warmup", "draws", "thin", "seed", "target_rhat", "target_ess", "time_limit"),
     *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend"),
+    *("minibatch", "delayed_acceptance", "shards"),
 )
 
 
@@ -49,6 +50,7 @@ def fit(
     seed: flags.Seed = None,
     replicas: flags.Replicas = None,
     spread: flags.Spread = None,
+    shards: flags.Shards = None,
     cv: flags.CrossValidation = None,
     splits: flags.Splits = None,
     permute: flags.Permute = None,
@@ -66,6 +68,8 @@ def fit(
     missing_indicators: flags.MissingIndicators = None,
     streaming: flags.Streaming = None,
     backend: flags.Backend = None,
+    minibatch: flags.Minibatch = None,
+    delayed_acceptance: flags.DelayedAcceptance = None,
 ) -> None:
     """Sample the posterior of a model of TARGET given all other columns of DATA, and keep it in OUT.
 

@@ -107,6 +107,16 @@ Replicas = Annotated[
     ),
 ]
 
+Shards = Annotated[
+    int | None,
+    flag(
+        "Parts of the rows (1, 2, 4, 8 or 16) that a chain works on at a time, a worker or thread each; the "
+        "draws are the same. For many rows.",
+        LENGTH,
+        "1",
+        min=1,
+    ),
+]
 Spread = Annotated[
     bool | None,
     typer.Option(
@@ -196,6 +206,25 @@ Streaming = Annotated[
 ]
 Backend = Annotated[
     str | None, flag("auto, numba, cuda or reference; the draws are the same.", DETAILS, "auto")
+]
+
+Minibatch = Annotated[
+    int | None,
+    flag(
+        "Rows that a sweep looks at, drawn anew for each: faster, approximate. With --delayed-acceptance, "
+        "rows that proposals are screened on.",
+        DETAILS,
+        min=1,
+    ),
+]
+DelayedAcceptance = Annotated[
+    bool | None,
+    typer.Option(
+        "--delayed-acceptance",
+        help="Screen proposals on a subset of the rows: faster on many rows, and exact.",
+        rich_help_panel=DETAILS,
+        show_default=False,
+    ),
 ]
 
 ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]

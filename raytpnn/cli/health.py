@@ -14,6 +14,7 @@ from raytpnn.chains.run import Run
 from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, of_components
 from raytpnn.posterior.compared import PROBE_ROWS, components_by_chain, evidence_of
 from raytpnn.posterior.storage import load
+from raytpnn.posterior.subset_words import subsets_in_words
 from raytpnn.posterior.tempering import TemperingSummary
 from raytpnn.storage.checkpoint import draws_name
 from raytpnn.storage.manifest import read_manifest
@@ -61,6 +62,8 @@ class Health:
         Files that cannot be used.
     tempering : list of str
         How replicas fared, in sentences; empty without any.
+    subsets : str
+        What it did with subsets of the rows; empty if nothing.
     """
 
     state: str
@@ -74,6 +77,7 @@ class Health:
     target_ess: float | None
     problems: list[str] = field(default_factory=list)
     tempering: list[str] = field(default_factory=list)
+    subsets: str = ""
 
     @property
     def converged(self) -> bool:
@@ -129,6 +133,7 @@ def examine(
         target_ess=target_ess,
         problems=problems,
         tempering=TemperingSummary.of(evidence.config).told() if evidence.config.get("tempering") else [],
+        subsets=subsets_in_words(evidence.config),
     )
 
 

@@ -40,6 +40,7 @@ class FitOptions:
     seed: int = 0
     replicas: int | None = None
     spread: bool | None = None
+    shards: int = 1
     cv: str | int | None = None
     splits: int | None = None
     permute: int = 0
@@ -57,6 +58,8 @@ class FitOptions:
     missing_indicators: bool = False
     streaming: bool | None = None
     backend: str = "auto"
+    minibatch: int | None = None
+    delayed_acceptance: bool = False
     prior: dict = field(default_factory=dict)
     moves: dict = field(default_factory=dict)
     tempering: dict = field(default_factory=dict)

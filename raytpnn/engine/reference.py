@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.binding import as_python
+from raytpnn.engine.layout import BATCH
 from raytpnn.engine.rows import MOMENTS, TOTALS
 from raytpnn.engine.tables import SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
-from raytpnn.numerics.lanes_numpy import row_sum
+from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum
 from raytpnn.numerics.philox import philox_numpy
 
 __all__ = ["REPLACEMENTS", "reference_of"]
@@ -47,8 +48,12 @@ def phi_of(problem, work, row):
 
 def codes_of(problem, feature):
     dtype = np.uint16 if problem.wide_codes else np.uint8
-    size = int(problem.n) * np.dtype(dtype).itemsize
-    return view(problem.codes + int(feature) * size, (int(problem.n),), dtype)
+    start = int(feature) * int(problem.stride) * np.dtype(dtype).itemsize
+    return view(problem.codes + start, (int(problem.n),), dtype)
+
+
+def sum_of(problem, x):
+    return stripe_sum(x, problem.stripe)
 
 
 def marginal_of(problem, feature):
@@ -93,6 +98,8 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
 
 
 def multiply_factor(problem, work, feature, j, row):
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
     phi = phi_of(problem, work, row)
     phi[:] = factor if j == 0 else phi * factor
@@ -114,10 +121,10 @@ def family_at(problem, settings, fit):
     return score, curvature, w * family.row_loglik(y, fit)
 
 
-def moments(score, curvature, x):
+def moments(problem, score, curvature, x):
     """Sums of score * x and (curvature * x) * x, x in float32."""
     x = x.astype(np.float64)
-    return row_sum(score * x), row_sum((curvature * x) * x)
+    return sum_of(problem, score * x), sum_of(problem, (curvature * x) * x)
 
 
 def changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
@@ -135,11 +142,11 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
         doubles(work.score, problem.n)[:] = score
         doubles(work.curvature, problem.n)[:] = curvature
     if need & LIKELIHOOD:
-        work.sums[0] = row_sum(loglik)
+        work.sums[0] = sum_of(problem, loglik)
     if need & MOMENTS:
-        work.sums[1:3] = moments(score, curvature, phi_of(problem, work, row))
+        work.sums[1:3] = moments(problem, score, curvature, phi_of(problem, work, row))
     if need & TOTALS:
-        work.sums[1:3] = row_sum(score), row_sum(curvature)
+        work.sums[1:3] = sum_of(problem, score), sum_of(problem, curvature)
     D = int(settings.max_order)
     tables = tables_of(3 * D, work)
     for j in range(d):
@@ -149,12 +156,12 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
                 if other != j:
                     slope = slope * tables[other][codes_of(problem, features[other])]
             place = 3 + 4 * j + 2 * (kind - 1)
-            work.sums[place : place + 2] = moments(score, curvature, slope)
+            work.sums[place : place + 2] = moments(problem, score, curvature, slope)
 
 
 def phi_moments(problem, work, row):
     score, curvature = doubles(work.score, problem.n), doubles(work.curvature, problem.n)
-    return moments(score, curvature, phi_of(problem, work, row))
+    return moments(problem, score, curvature, phi_of(problem, work, row))
 
 
 def replace_term(problem, work, k, old_beta, row, new_beta):
@@ -188,24 +195,46 @@ def gram_matrix(problem, settings, work, K):
     side = int(settings.K_max) + 1
     gram = double_rows(work.gram, side, side)
     w = doubles(problem.w, problem.n)
-    gram[0, 0] = row_sum(w)
+    gram[0, 0] = sum_of(problem, w)
     for k in range(K):
         weighted = w * phi_of(problem, work, k).astype(np.float64)
-        gram[k + 1, 0] = row_sum(weighted)
+        gram[k + 1, 0] = sum_of(problem, weighted)
         for other in range(k + 1):
-            gram[k + 1, other + 1] = row_sum(weighted * phi_of(problem, work, other).astype(np.float64))
+            product = weighted * phi_of(problem, work, other).astype(np.float64)
+            gram[k + 1, other + 1] = sum_of(problem, product)
 
 
 def score_of_terms(problem, work, K, out):
     score = doubles(work.score, problem.n)
     for k in range(K):
-        out[k + 1] = row_sum(score * phi_of(problem, work, k).astype(np.float64))
+        out[k + 1] = sum_of(problem, score * phi_of(problem, work, k).astype(np.float64))
+
+
+def integers(address, n):
+    return view(address, (int(n),), np.int64)
+
+
+def batch_at(address):
+    return view(address, (1,), BATCH).view(np.recarray)[0]
+
+
+def gather_codes(problem, feature):
+    """Codes at the rows of a subset. Each time anew: once a subset would do, and be faster."""
+    batch = batch_at(problem.batch)
+    dtype = np.uint16 if problem.wide_codes else np.uint8
+    rows = integers(batch.rows, problem.n)
+    start = batch.codes + int(feature) * int(batch.stride) * np.dtype(dtype).itemsize
+    codes_of(problem, feature)[:] = view(start, (int(rows.max()) + 1,), dtype)[rows]
+
+
+def words(state, purpose, slot, attempt):
+    seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
+    place = (int(purpose) << 24) | int(slot)
+    return philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
 
 
 def uniforms(state, purpose, slot, attempt):
-    seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
-    place = (int(purpose) << 24) | int(slot)
-    w0, w1, w2, w3 = philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+    w0, w1, w2, w3 = words(state, purpose, slot, attempt)
     first = ((w0 >> 6) << 26) | (w1 >> 6)
     second = ((w2 >> 6) << 26) | (w3 >> 6)
     return (first + 0.5) * 2.0**-52, (second + 0.5) * 2.0**-52
@@ -242,6 +271,9 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             gram_matrix,
             score_of_terms,
             watch_rows,
+            batch_at,
+            integers,
+            words,
         )
     },
 }
@@ -249,4 +281,6 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
 
 def reference_of(function: Any) -> Any:
     """Reference of a compiled function of the engine."""
-    return as_python(function, REPLACEMENTS)
+    from raytpnn.engine.reference_subset import SUBSET_REPLACEMENTS
+
+    return as_python(function, REPLACEMENTS | SUBSET_REPLACEMENTS)

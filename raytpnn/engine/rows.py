@@ -6,13 +6,23 @@ The reference execution replaces every function of this file by NumPy, see `refe
 
 from __future__ import annotations
 
-from raytpnn.engine.memory import code_bytes, code_words, double_rows, doubles, single_rows, singles
+from raytpnn.engine.memory import (
+    batch_at,
+    code_bytes,
+    code_words,
+    double_rows,
+    doubles,
+    integers,
+    single_rows,
+    singles,
+)
+from raytpnn.engine.stripes import combine, stripe_sums
 from raytpnn.engine.types import DOUBLE, FEATURES, INTEGER, NOTHING, PROBLEM_T, SETTINGS_T, WORK_T
 from raytpnn.engine.units import unit
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.model.families.dispatch import family_rows
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.lanes import BLOCK, block_dot, block_moments, block_sum
+from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_moments, block_sum
 
 # What `evaluate` is asked for, besides what the family's kernel gives.
 MOMENTS = 4  # of one basis function with score and curvature
@@ -23,21 +33,48 @@ EVALUATE = NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER, *CHANGE, INTEGER, INT
 
 
 @internal
+def gather_codes(problem, feature):
+    """Codes of a feature at the rows of a subset, unless they are there already."""
+    batch = batch_at(problem.batch)
+    stamp = integers(batch.stamp, problem.p)
+    if stamp[feature] == batch.now:
+        return
+    stamp[feature] = batch.now
+    n = problem.n
+    rows = integers(batch.rows, n)
+    if problem.wide_codes:
+        words = code_words(problem.codes + 2 * problem.stride * feature, n)
+        all_words = code_words(batch.codes + 2 * batch.stride * feature, batch.stride)
+        for i in range(n):
+            words[i] = all_words[rows[i]]
+    else:
+        octets = code_bytes(problem.codes + problem.stride * feature, n)
+        all_octets = code_bytes(batch.codes + batch.stride * feature, batch.stride)
+        for i in range(n):
+            octets[i] = all_octets[rows[i]]
+
+
+@internal
 def multiply_factor(problem, work, feature, j, row):
-    """Multiply factor table j into a basis function, or start it with the first factor."""
+    """Multiply factor table j into a basis function, or start it with the first factor.
+
+    Every basis function begins here, so that this is where a subset's codes are gathered.
+    """
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     n = problem.n
     table = single_rows(work.table, j + 1, work.table_width)[j]
     phi = singles(work.phi + 4 * n * row, n)
     if problem.wide_codes:
-        words = code_words(problem.codes + 2 * n * feature, n)
+        words = code_words(problem.codes + 2 * problem.stride * feature, n)
         for i in range(n):
             phi[i] = table[words[i]] if j == 0 else phi[i] * table[words[i]]
     elif j == 0:
-        octets = code_bytes(problem.codes + n * feature, n)
+        octets = code_bytes(problem.codes + problem.stride * feature, n)
         for i in range(n):
             phi[i] = table[octets[i]]
     else:
-        octets = code_bytes(problem.codes + n * feature, n)
+        octets = code_bytes(problem.codes + problem.stride * feature, n)
         for i in range(n):
             phi[i] = phi[i] * table[octets[i]]
 
@@ -45,7 +82,7 @@ def multiply_factor(problem, work, feature, j, row):
 @internal
 def slopes_of_block(problem, work, features, D, d, j, start, stop):
     """Slopes of phi in b and log gamma of its j-th factor, into the two rows of work.slope."""
-    n = problem.n
+    stride = problem.stride
     size = stop - start
     tables = single_rows(work.table, 3 * D, work.table_width)
     in_b = work.slope[0][:size]
@@ -57,22 +94,57 @@ def slopes_of_block(problem, work, features, D, d, j, start, stop):
         other = j if turn == 0 else (turn - 1 if turn <= j else turn)
         factor = tables[other]
         if problem.wide_codes:
-            words = code_words(problem.codes + 2 * (n * features[other] + start), size)
+            words = code_words(problem.codes + 2 * (stride * features[other] + start), size)
             for i in range(size):
                 code = words[i]
                 in_b[i] = slope_b[code] if turn == 0 else in_b[i] * factor[code]
                 in_gamma[i] = slope_gamma[code] if turn == 0 else in_gamma[i] * factor[code]
         elif turn == 0:
-            octets = code_bytes(problem.codes + n * features[other] + start, size)
+            octets = code_bytes(problem.codes + stride * features[other] + start, size)
             for i in range(size):
                 in_b[i] = slope_b[octets[i]]
                 in_gamma[i] = slope_gamma[octets[i]]
         else:
-            octets = code_bytes(problem.codes + n * features[other] + start, size)
+            octets = code_bytes(problem.codes + stride * features[other] + start, size)
             for i in range(size):
                 value = factor[octets[i]]
                 in_b[i] = in_b[i] * value
                 in_gamma[i] = in_gamma[i] * value
+
+
+@internal
+def evaluate_block(problem, settings, work, trial, need, row, features, d, start, stop, sums):
+    """Evaluate the family at rows start ... stop - 1 of the trial fit, and add their sums."""
+    n = problem.n
+    size = stop - start
+    y = doubles(problem.y, n)
+    w = doubles(problem.w, n)
+    score = doubles(work.score, n)
+    curvature = doubles(work.curvature, n)
+    phi = singles(work.phi + 4 * n * row, n)
+    lanes = work.lanes
+    loglik = work.block[0][:size]
+    s = score[start:stop]
+    c = curvature[start:stop]
+    if not need & DERIVATIVES:
+        # A kernel may use the place of the derivatives, which must survive a rejected birth.
+        c = work.block[1][:size]
+    family_rows(settings.family, y[start:stop], trial, w[start:stop], s, c, loglik, need)
+    if need & LIKELIHOOD:
+        sums[0] += block_sum(loglik, lanes[0])
+    if need & MOMENTS:
+        dot, norm = block_moments(s, c, phi[start:stop], lanes)
+        sums[1] += dot
+        sums[2] += norm
+    if need & TOTALS:
+        sums[1] += block_sum(s, lanes[0])
+        sums[2] += block_sum(c, lanes[0])
+    for j in range(d):
+        slopes_of_block(problem, work, features, settings.max_order, d, j, start, stop)
+        for kind in range(2):
+            dot, norm = block_moments(s, c, work.slope[kind][:size], lanes)
+            sums[3 + 4 * j + 2 * kind] += dot
+            sums[4 + 4 * j + 2 * kind] += norm
 
 
 @unit(EVALUATE)
@@ -85,50 +157,26 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
     DERIVATIVES are asked for, and are left alone if not.
     """
     n = problem.n
-    sums = work.sums
     fit = doubles(address, n)
     trial = doubles(work.trial_fit, n)
-    y = doubles(problem.y, n)
-    w = doubles(problem.w, n)
-    score = doubles(work.score, n)
-    curvature = doubles(work.curvature, n)
     old = singles(work.phi + 4 * n * old_row, n)
     new = singles(work.phi + 4 * n * new_row, n)
-    phi = singles(work.phi + 4 * n * row, n)
-    lanes = work.lanes
-    for i in range(4 * d + 3):
-        sums[i] = 0.0
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
-        base = trial[start:stop]
-        fit_part = fit[start:stop]
-        old_part = old[start:stop]
-        new_part = new[start:stop]
-        for i in range(size):
-            base[i] = (fit_part[i] - old_beta * old_part[i]) + new_beta * new_part[i]
-        loglik = work.block[0][:size]
-        s = score[start:stop]
-        c = curvature[start:stop]
-        if not need & DERIVATIVES:
-            # A kernel may use the place of the derivatives, which must survive a rejected birth.
-            c = work.block[1][:size]
-        family_rows(settings.family, y[start:stop], base, w[start:stop], s, c, loglik, need)
-        if need & LIKELIHOOD:
-            sums[0] += block_sum(loglik, lanes[0])
-        if need & MOMENTS:
-            dot, norm = block_moments(s, c, phi[start:stop], lanes)
-            sums[1] += dot
-            sums[2] += norm
-        if need & TOTALS:
-            sums[1] += block_sum(s, lanes[0])
-            sums[2] += block_sum(c, lanes[0])
-        for j in range(d):
-            slopes_of_block(problem, work, features, settings.max_order, d, j, start, stop)
-            for kind in range(2):
-                dot, norm = block_moments(s, c, work.slope[kind][:size], lanes)
-                sums[3 + 4 * j + 2 * kind] += dot
-                sums[4 + 4 * j + 2 * kind] += norm
+    count = 4 * d + 3
+    for stripe in range(STRIPES):
+        last = problem.stripe[stripe + 1]
+        sums = stripe_sums(problem, work, stripe, count)
+        for start in range(problem.stripe[stripe], last, BLOCK):
+            stop = min(start + BLOCK, last)
+            base = trial[start:stop]
+            fit_part = fit[start:stop]
+            old_part = old[start:stop]
+            new_part = new[start:stop]
+            for i in range(stop - start):
+                base[i] = (fit_part[i] - old_beta * old_part[i]) + new_beta * new_part[i]
+            evaluate_block(problem, settings, work, base, need, row, features, d, start, stop, sums)
+    total = combine(problem, work, count)
+    for i in range(count):
+        work.sums[i] = total[i]
 
 
 @internal
@@ -138,16 +186,16 @@ def phi_moments(problem, work, row):
     score = doubles(work.score, n)
     curvature = doubles(work.curvature, n)
     phi = singles(work.phi + 4 * n * row, n)
-    dot = 0.0
-    norm = 0.0
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        part_dot, part_norm = block_moments(
-            score[start:stop], curvature[start:stop], phi[start:stop], work.lanes
-        )
-        dot += part_dot
-        norm += part_norm
-    return dot, norm
+    for stripe in range(STRIPES):
+        last = problem.stripe[stripe + 1]
+        sums = stripe_sums(problem, work, stripe, 2)
+        for start in range(problem.stripe[stripe], last, BLOCK):
+            stop = min(start + BLOCK, last)
+            dot, norm = block_moments(score[start:stop], curvature[start:stop], phi[start:stop], work.lanes)
+            sums[0] += dot
+            sums[1] += norm
+    total = combine(problem, work, 2)
+    return total[0], total[1]
 
 
 @internal
@@ -206,30 +254,54 @@ def fit_from_terms(problem, work, K, intercept, coefficients, address):
 
 
 @internal
+def gram_block(problem, work, low, high, start, stop, sums):
+    """Add what rows start ... stop - 1 give to rows low ... high - 1 of the Gram matrix, in a row."""
+    n = problem.n
+    size = stop - start
+    w = doubles(problem.w, n)[start:stop]
+    lanes = work.lanes[0]
+    weighted = work.block[0][:size]
+    place = 0
+    for k in range(low - 1, high - 1):
+        if k < 0:
+            sums[0] += block_sum(w, lanes)
+            place = 1
+            continue
+        phi = singles(work.phi + 4 * (n * k + start), size)
+        for i in range(size):
+            weighted[i] = w[i] * phi[i]
+        sums[place] += block_sum(weighted, lanes)
+        for other in range(k + 1):
+            column = singles(work.phi + 4 * (n * other + start), size)
+            sums[place + 1 + other] += block_dot(weighted, column, lanes)
+        place += k + 2
+
+
+@internal
 def gram_matrix(problem, settings, work, K):
     """Weighted Gram matrix of (1, phi_1, ..., phi_K), lower triangle, into work.gram."""
-    n = problem.n
     side = settings.K_max + 1
     gram = double_rows(work.gram, side, side)
-    w = doubles(problem.w, n)
-    lanes = work.lanes[0]
-    for i in range(K + 1):
-        for m in range(i + 1):
-            gram[i, m] = 0.0
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        size = stop - start
-        part = w[start:stop]
-        weighted = work.block[0][:size]
-        gram[0, 0] += block_sum(part, lanes)
-        for k in range(K):
-            phi = singles(work.phi + 4 * (n * k + start), size)
-            for i in range(size):
-                weighted[i] = part[i] * phi[i]
-            gram[k + 1, 0] += block_sum(weighted, lanes)
-            for other in range(k + 1):
-                column = singles(work.phi + 4 * (n * other + start), size)
-                gram[k + 1, other + 1] += block_dot(weighted, column, lanes)
+    low = 0
+    while low <= K:
+        # As many rows of the matrix at a time as there is room for their sums.
+        high = low + 1
+        count = high
+        while high <= K and count + high + 1 <= work.partial_width:
+            high += 1
+            count += high
+        for stripe in range(STRIPES):
+            last = problem.stripe[stripe + 1]
+            sums = stripe_sums(problem, work, stripe, count)
+            for start in range(problem.stripe[stripe], last, BLOCK):
+                gram_block(problem, work, low, high, start, min(start + BLOCK, last), sums)
+        total = combine(problem, work, count)
+        place = 0
+        for i in range(low, high):
+            for m in range(i + 1):
+                gram[i, m] = total[place + m]
+            place += i + 1
+        low = high
 
 
 @internal
@@ -237,27 +309,45 @@ def score_of_terms(problem, work, K, out):
     """out[1:] = score in `work` against phi_1, ..., phi_K."""
     n = problem.n
     score = doubles(work.score, n)
+    for stripe in range(STRIPES):
+        last = problem.stripe[stripe + 1]
+        sums = stripe_sums(problem, work, stripe, K)
+        for start in range(problem.stripe[stripe], last, BLOCK):
+            size = min(BLOCK, last - start)
+            for k in range(K):
+                phi = singles(work.phi + 4 * (n * k + start), size)
+                sums[k] += block_dot(score[start : start + size], phi, work.lanes[0])
+    total = combine(problem, work, K)
     for k in range(K):
-        value = 0.0
-        for start in range(0, n, BLOCK):
-            size = min(BLOCK, n - start)
-            phi = singles(work.phi + 4 * (n * k + start), size)
-            value += block_dot(score[start : start + size], phi, work.lanes[0])
-        out[k + 1] = value
+        out[k + 1] = total[k]
 
 
 @internal
-def watch_rows(problem, work, K, beta, record, row):
-    """Keep the fit at the watched rows, and the mean square of every term over them."""
-    n = problem.n
+def phi_at(problem, work, features, d, i):
+    """One row of the product of factor tables 0 ... d - 1, from the codes."""
+    tables = single_rows(work.table, d, work.table_width)
+    value = tables[0][0]
+    for j in range(d):
+        place = problem.stride * features[j] + i
+        if problem.wide_codes:
+            factor = tables[j][code_words(problem.codes + 2 * place, 1)[0]]
+        else:
+            factor = tables[j][code_bytes(problem.codes + place, 1)[0]]
+        value = factor if j == 0 else value * factor
+    return value
+
+
+@internal
+def gather_fit(problem, work, part, part_work, K):
+    """Fit and basis functions of a subset from those of all rows."""
+    n, m = problem.n, part.n
+    rows = integers(batch_at(part.batch).rows, m)
     fit = doubles(work.fit, n)
-    watched = record.watched
-    for i in range(len(watched)):
-        record.fit[row, i] = fit[watched[i]]
+    fit_part = doubles(part_work.fit, m)
+    for i in range(m):
+        fit_part[i] = fit[rows[i]]
     for k in range(K):
         phi = singles(work.phi + 4 * n * k, n)
-        total = 0.0
-        for i in range(len(watched)):
-            value = beta[k] * phi[watched[i]]
-            total += value * value
-        record.size[row, k] = total / len(watched)
+        phi_part = singles(part_work.phi + 4 * m * k, m)
+        for i in range(m):
+            phi_part[i] = phi[rows[i]]

@@ -43,7 +43,18 @@ UNIT_NAMES = (
 )
 # Those that only ensembles of replicas need: plain chains do not wait for them.
 ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
-_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES
+# Those that only chains on subsets of the rows need.
+SUBSET_UNIT_NAMES = (
+    "propose_walk",
+    "screen_birth",
+    "screen_death",
+    "screen_restructure",
+    "take_subset",
+    "watch_terms",
+)
+# Those that only shards need.
+SHARD_UNIT_NAMES = ("meet",)
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SUBSET_UNIT_NAMES + SHARD_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -109,7 +120,8 @@ def compile_unit(name: str) -> int:
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
 
 
-def unit_addresses(ensemble: bool = False) -> np.ndarray:
-    """Addresses of all units, (units,) int64; of those that only ensembles need if asked for."""
-    names = _SLOTS if ensemble else UNIT_NAMES
-    return np.array([compile_unit(name) for name in names], np.int64)
+def unit_addresses(ensemble: bool = False, subsets: bool = False, shards: bool = False) -> np.ndarray:
+    """Addresses of all units, (units,) int64; 0 for those that only others need, unless asked for."""
+    skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
+    skipped += () if shards else SHARD_UNIT_NAMES
+    return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)

@@ -1,18 +1,29 @@
 """Sums over rows in one fixed order, whatever executes them.
 
-Rows come in blocks of 4,096; within a block, row i belongs to lane i mod 256, each lane adds in row order,
-lanes are joined by a binary tree, and block sums are added in block order. The lanes vectorise without
-reordering anything, and a CUDA thread can be one or more lanes.
+Rows come in 16 stripes and a stripe in blocks of 4,096, counted from its first row. Within a block, row i
+belongs to lane i mod 256, each lane adds in row order, and lanes are joined by a binary tree. Block sums are
+added to their stripe's sum in block order, and stripe sums in stripe order. The lanes vectorise without
+reordering anything, a CUDA thread can be one or more lanes, and stripes are what shards of the rows exchange:
+16 numbers a sum, however many rows there are.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from raytpnn.numerics.jit import compiled
 
-__all__ = ["BLOCK", "LANES", "block_dot", "block_moments", "block_sum"]
+__all__ = ["BLOCK", "LANES", "STRIPES", "block_dot", "block_moments", "block_sum", "stripe_starts"]
 
 LANES = 256
 BLOCK = 4096
+STRIPES = 16
+
+
+def stripe_starts(n: int) -> np.ndarray:
+    """Row starts of the stripes of n rows and their end, (17,) int64: whole blocks, as even as can be."""
+    blocks = -(-n // BLOCK)
+    return np.minimum(np.arange(STRIPES + 1, dtype=np.int64) * blocks // STRIPES * BLOCK, n)
 
 
 @compiled

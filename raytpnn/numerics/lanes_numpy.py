@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from raytpnn.numerics.lanes import BLOCK, LANES
 
-__all__ = ["block_sum", "row_sum"]
+__all__ = ["block_sum", "row_sum", "stripe_sum"]
 
 
 def block_sum(x: np.ndarray) -> float:
@@ -22,8 +24,16 @@ def block_sum(x: np.ndarray) -> float:
 
 
 def row_sum(x: np.ndarray) -> float:
-    """Sum of x over all rows, block after block."""
+    """Sum of x over the rows of a stripe, or over bins, block after block."""
     total = 0.0
     for start in range(0, len(x), BLOCK):
         total += block_sum(x[start : start + BLOCK])
+    return total
+
+
+def stripe_sum(x: np.ndarray, starts: np.ndarray) -> float:
+    """Sum of x over all rows, stripe after stripe; `starts` are the stripes' first rows and their end."""
+    total = 0.0
+    for start, stop in pairwise(starts.tolist()):
+        total += row_sum(x[start:stop])
     return total
