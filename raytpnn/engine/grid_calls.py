@@ -142,7 +142,7 @@ def grid_addresses() -> dict[int, int]:
 
 
 def place_callback(work: np.record, function: Callable[..., None]) -> Any:
-    """Have a chain's passes over the rows call a Python function; keep what is returned as long as it runs."""
+    """Have a chain's passes over rows call a Python function; what is returned must live as long as it runs."""
     callback = CALLBACK(function)
     for slot, address in grid_addresses().items():
         work.units[slot] = address

@@ -66,8 +66,8 @@ class GridChain(Chain):
     stripes : (int, int)
         Stripes that the problem's rows are, if other processes have the others.
     exchange : callable, optional
-        Joins the sums of all processes: takes (16, columns) with those of this one's stripes and 0 elsewhere, and
-        returns those of all stripes, in every process.
+        Joins the sums of all processes: takes (16, columns) with those of this one's stripes and 0 elsewhere,
+        and returns those of all stripes, in every process.
     """
 
     def __init__(

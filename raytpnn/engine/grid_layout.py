@@ -21,8 +21,8 @@ __all__ = [
     "TERM_SUMS",
 ]
 
-# Sums of a pass: log-likelihood, and moments of one basis function or totals; then moments of a second one, or
-# for every factor four with its slopes.
+# Sums of a pass: log-likelihood, and moments of one basis function or totals; then moments of a second one,
+# or for every factor four with its slopes.
 TERM_SUMS = 3
 PASS_SUMS = 5
 SLOPE_SUMS = 4

@@ -1,10 +1,10 @@
 """Passes over rows that lie on devices: what the moves ask for, in as few launches as can be.
 
-Two things make launches few. A basis function is built by the pass that first needs it, and moments of one that
-was just built are taken along: whoever builds one asks for them next. And nothing of an evaluation is stored:
-trial fit, score and curvature are remembered as the change of the fit that they come from, and computed again
-where they are needed. Whatever touches the fit or a basis function in that change makes them void, and to ask for
-them then is an error; the moves never do.
+Two things make launches few. A basis function is built by the pass that first needs it, and moments of one
+that was just built are taken along: whoever builds one asks for them next. And nothing of an evaluation is
+stored: trial fit, score and curvature are remembered as the change of the fit that they come from, and computed
+again where they are needed. Whatever touches the fit or a basis function in that change makes them void, and to
+ask for them then is an error; the moves never do.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def add_stripes(stripes):
 
 def doubles_at(address: int, n: int) -> np.ndarray:
     """Array over memory of compiled code."""
-    return np.frombuffer((ctypes.c_double * n).from_address(address), np.float64)
+    return np.ctypeslib.as_array((ctypes.c_double * n).from_address(address))
 
 
 class GridRows:
@@ -260,9 +260,9 @@ class GridRows:
         if terms == 0:
             return
         change = self._known(self.derivatives)
+        command = Command(need=DERIVATIVES, terms=terms, columns=terms)
         for shard in self.shards:
-            command = self._evaluation(shard, change, DERIVATIVES)._replace(terms=terms, columns=terms)
-            shard.run("grid_scores", command, parts=-(-terms // SCORE_TERMS))
+            shard.run("grid_scores", self._at(shard, change, command), parts=-(-terms // SCORE_TERMS))
         doubles_at(out, terms + 1)[1:] = self._sums(terms)
 
     def watch(self, terms: int, n_watched: int) -> np.ndarray:
@@ -321,16 +321,19 @@ class GridRows:
         self._flush()
         source, target = copy or (0, -1)
         for shard in self.shards:
-            command = self._evaluation(shard, change, 0)
-            shard.run("grid_update", command._replace(out=shard.fit, source=source, target=target))
+            command = Command(out=shard.fit, source=source, target=target)
+            shard.run("grid_update", self._at(shard, change, command))
         self._fit_changed()
         if copy is not None:
             self._touched(target)
 
-    def _evaluation(self, shard: GridShard, change: Change, need: int) -> Command:
+    def _at(self, shard: GridShard, change: Change, command: Command) -> Command:
+        """A command at a changed fit."""
         of_trial, old_row, old_beta, new_row, new_beta = change
         fit = shard.trial if of_trial else shard.fit
-        return Command(fit, old_row, new_row, old_beta, new_beta, need)
+        return command._replace(
+            fit=fit, old_row=old_row, old_beta=old_beta, new_row=new_row, new_beta=new_beta
+        )
 
     def _pass(self, change: Change, need: int, row: int, second: int) -> np.ndarray:
         """One pass over all rows, with what is to be built; returns its sums."""
@@ -362,8 +365,7 @@ class GridRows:
             command = command._replace(target=build.target, source=build.source, features=features)
         numbers = self.tables[: kinds * order].reshape(-1)
         for shard in self.shards:
-            own = self._evaluation(shard, change, command.need)
-            shard.run(kernel, Command(*own[:6], *command[6:]), numbers, tables=kinds * order)
+            shard.run(kernel, self._at(shard, change, command), numbers, tables=kinds * order)
 
     def _sums(self, columns: int) -> np.ndarray:
         """Sums of the pass that was enqueued last, over all rows."""

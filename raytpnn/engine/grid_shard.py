@@ -172,7 +172,7 @@ class GridShard:
         self.module.launch(kernel, grid, LANES, (self._shard, self._command), shared, self.stream)
 
     def join(self, columns: int) -> None:
-        """Enqueue the sums of stripes, from those of the row blocks of the command before, and their way back."""
+        """Enqueue the sums of stripes, from those of row blocks by the command before, and the way back."""
         stripes = self.high - self.low
         self._launch("grid_join", stripes * -(-columns // LANES))
         self.device.download(self._back[: stripes * columns], self.joined, self.stream)
@@ -212,7 +212,7 @@ def shards_of(
     stripes: tuple[int, int],
 ) -> list[GridShard]:
     """Split stripes among devices, in order and as evenly as whole stripes allow."""
-    low, high = stripes
+    low, high = int(stripes[0]), int(stripes[1])
     count = len(devices)
     cuts = [low + (high - low) * g // count for g in range(count + 1)]
     return [

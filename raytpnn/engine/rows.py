@@ -1,8 +1,8 @@
 """Passes over the rows: all work that grows with n is here.
 
 Basis functions are named by their row in the phi matrix: 0 ... K - 1 for the terms, K_max for the trial.
-The reference execution replaces every function of this file by NumPy, see `reference.py`. All but `watch_rows`
-are units: the grid execution puts the addresses of others in their place, see `grid_calls.py`.
+The reference execution replaces every function of this file by NumPy, see `reference.py`. What the moves call
+are units: the grid execution puts addresses of others in their place, see `grid_calls.py`.
 """
 
 from __future__ import annotations
