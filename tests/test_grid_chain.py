@@ -41,7 +41,7 @@ def test_draws_are_those_of_the_compiled_chain(family):
 
 @pytest.mark.parametrize(("family", "count"), [("gaussian", 2), ("bernoulli", 4), ("poisson", 1)])
 def test_no_draw_depends_on_the_devices(family, count):
-    """Three row blocks, the last one short, in 16 stripes: most are empty, and so is the first of four devices."""
+    """Three row blocks, the last one short: most stripes are empty, and so is the first of four devices."""
     case = weighed(make_case(family, n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3)))
     assert run_on(case, count, (3, 2), "late copies") == []
 

@@ -19,6 +19,7 @@ KERNELS = {
     "sweep": ("sweep_block", "end_sweep"),
     "forward": ("forward_tables", "forward"),
     "langevin": ("langevin_sums",),
+    "rows_grid": ("grid_pass", "grid_slopes", "grid_many_slopes", "grid_gram"),
 }
 FAMILIES = ("gaussian", "bernoulli", "poisson")
 # Rows and chains of the timings, and sweeps of each.

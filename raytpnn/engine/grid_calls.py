@@ -59,8 +59,7 @@ CALLBACK = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 8, *[ctypes.c_double] * 2)
 _SIGNATURE = types.void(WORK_T, *[types.int64] * 8, *[types.float64] * 2)
 
 
-@intrinsic
-def call_host(typingctx, work, call, a, b, c, d, e, f, g, x, y):
+def _call_host(typingctx, work, call, a, b, c, d, e, f, g, x, y):
     """Call the function of C whose address stands behind the units."""
 
     def codegen(context, builder, _, values):
@@ -71,6 +70,9 @@ def call_host(typingctx, work, call, a, b, c, d, e, f, g, x, y):
         return context.get_dummy_value()
 
     return _SIGNATURE, codegen
+
+
+call_host: Any = intrinsic(_call_host)
 
 
 @internal

@@ -45,7 +45,7 @@ class Command(NamedTuple):
     def write(self, memory: np.ndarray, numbers: int) -> None:
         """Write its bytes to memory, with the address of what follows it."""
         features = (*self.features, *(0,) * (MOST_VARIABLES - len(self.features)))
-        _PACK.pack_into(memory, 0, *self[:-2], numbers, *features)
+        _PACK.pack_into(memory.data, 0, *self[:-2], numbers, *features)
 
 
 assert Command._fields == GRID_COMMAND.names
