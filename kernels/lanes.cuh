@@ -15,25 +15,13 @@ INTERNAL double tree(const double* half) {
     return value;
 }
 
-// At most 4,096 rows of a stripe, and where they stand in it.
-struct RowBlock {
-    int start;
-    int stop;
-    bool begins;  // the first of its stripe
-    bool ends;    // the last of its stripe
-    bool first;   // of the first stripe that has rows
-};
-
-// Rows that are a sum of their own.
-INTERNAL RowBlock alone(int start, int stop) { return {start, stop, true, true, true}; }
-
-// Add the sums of one block of rows to those of its stripe, and these, when the stripe ends, to out[0 ... count - 1],
-// or start them; all threads of the block take part. `add(i, sums)` adds what row i gives to the sums of its lane.
-template <int MOST, class Add>
-INTERNAL void block_sums(RowBlock rows, int count, double* out, Add add) {
+// Sums of rows start ... stop - 1, at most 4,096; all threads of the block take part. `add(i, sums)` adds what row i
+// gives to the sums of its lane, and `take(s, total)` is called with each of `count` sums by one thread, always the
+// same for one s, before all meet.
+template <int MOST, class Add, class Take>
+INTERNAL void sums_of_block(int start, int stop, int count, Add add, Take take) {
     // Rows of a thread whose loads are under way at a time: more would take registers from the callers.
     constexpr int ROWS_AT_A_TIME = MOST < 3 ? 2 : 1;
-    const int stop = rows.stop;
     const int threads = row_threads();
     const bool active = (int)threadIdx.x < threads;
     // Upper lanes first: with fewer threads than lanes, a thread meets both ends of the tree's first level itself.
@@ -43,7 +31,7 @@ INTERNAL void block_sums(RowBlock rows, int count, double* out, Add add) {
         for (int s = 0; s < MOST; ++s) sums[s] = 0.0;
         if (active) {
 #pragma unroll ROWS_AT_A_TIME
-            for (int i = rows.start + lane; i < stop; i += LANES) add(i, sums);
+            for (int i = start + lane; i < stop; i += LANES) add(i, sums);
         }
         if (active && lane >= HALF_LANES)
             for (int s = 0; s < MOST; ++s) chain.lanes[s][lane - HALF_LANES] = sums[s];
@@ -54,42 +42,43 @@ INTERNAL void block_sums(RowBlock rows, int count, double* out, Add add) {
     __syncthreads();
     for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) {
         const double total = tree(chain.lanes[s]);
-        if (threadIdx.x % WARP == 0) {
-            chain.stripe_sums[s] = (rows.begins ? 0.0 : chain.stripe_sums[s]) + total;
-            if (rows.ends) out[s] = (rows.first ? 0.0 : out[s]) + chain.stripe_sums[s];
-        }
+        if (threadIdx.x % WARP == 0) take(s, total);
     }
     __syncthreads();
 }
 
-// Visit all blocks of rows, stripe after stripe.
-template <class Visit>
-INTERNAL void each_block(Visit visit) {
-    const long long* stripe = chain.problem->stripe;
-    bool first = true;
-    for (int s = 0; s < STRIPES; ++s) {
-        const int begin = (int)stripe[s], end = (int)stripe[s + 1];
-        if (begin == end) continue;
-        for (int start = begin; start < end; start += BLOCK) {
-            const int stop = start + BLOCK < end ? start + BLOCK : end;
-            visit(RowBlock{start, stop, start == begin, stop == end, first});
+// Sums of one block of rows, to out[0 ... count - 1].
+template <int MOST, class Add>
+INTERNAL void block_sums(int start, int stop, int count, double* out, Add add) {
+    sums_of_block<MOST>(start, stop, count, add, [=](int s, double total) { out[s] = total; });
+}
+
+// Sums over all rows of the problem: blocks are added to the sum of their stripe, stripes to out[0 ... count - 1].
+// One thread has a sum from its start to its end.
+template <int MOST, class Add>
+INTERNAL void row_sums(int count, double* out, Add add) {
+    if (threadIdx.x % WARP == 0)
+        for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) out[s] = chain.stripe_sums[s] = 0.0;
+    for (int stripe = 0; stripe < STRIPES; ++stripe) {
+        for (int start = (int)chain.problem->stripe[stripe]; start < chain.problem->stripe[stripe + 1]; start += BLOCK) {
+            const int end = (int)chain.problem->stripe[stripe + 1];
+            sums_of_block<MOST>(start, start + BLOCK < end ? start + BLOCK : end, count, add, [=](int s, double total) {
+                const double sum = chain.stripe_sums[s] + total;
+                const bool ends = start + BLOCK >= end;
+                if (ends) out[s] += sum;
+                chain.stripe_sums[s] = ends ? 0.0 : sum;
+            });
         }
-        first = false;
     }
 }
 
-// Sums over all rows of the problem.
-template <int MOST, class Add>
-INTERNAL void row_sums(int count, double* out, Add add) {
-    each_block([=](RowBlock rows) { block_sums<MOST>(rows, count, out, add); });
-}
-
-// Sums over n bins: blocks in order, as if they were one stripe.
+// Sums over n bins: blocks in order.
 template <int MOST, class Add>
 INTERNAL void bin_sums(int n, int count, double* out, Add add) {
     for (int start = 0; start < n; start += BLOCK) {
         const int stop = start + BLOCK < n ? start + BLOCK : n;
-        block_sums<MOST>(RowBlock{start, stop, start == 0, stop == n, true}, count, out, add);
+        sums_of_block<MOST>(start, stop, count, add,
+                            [=](int s, double total) { out[s] = (start == 0 ? 0.0 : out[s]) + total; });
     }
 }
 

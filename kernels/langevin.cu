@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     const long long row_blocks = (problem->n + BLOCK - 1) / BLOCK;
     const long long term = blockIdx.x / row_blocks;
     const int start = (int)(blockIdx.x % row_blocks) * BLOCK;
-    const RowBlock rows = alone(start, start + BLOCK < problem->n ? start + BLOCK : (int)problem->n);
+    const int stop = start + BLOCK < problem->n ? start + BLOCK : (int)problem->n;
     const int d = (int)order[term];
     const int* own_features = features + term * D;
     const double* own_b = b + term * D;
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     }
     if (inside) {
         const float* factors = table_of(0);
-        block_sums<2>(rows, 2, chain.sums + 1, [=](int i, double* sums) {
+        block_sums<2>(start, stop, 2, chain.sums + 1, [=](int i, double* sums) {
             float phi = 0.0f;
             for (int j = 0; j < d; ++j) {
                 const int code = entry(codes_of(own_features[j])[i], (int)width - 1);
@@ -59,7 +59,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
             sums[0] += score[i] * value;
             sums[1] += (curvature[i] * value) * value;
         });
-        for (int j = 0; j < d; ++j) slope_sums(rows, own_features, d, j);
+        for (int j = 0; j < d; ++j)
+            block_sums<4>(start, stop, 4, chain.sums + 3 + 4 * j, SlopesOfRow{own_features, d, j});
     }
     double* out = partial + blockIdx.x * (4ll * D + 2);
     for (int s = threadIdx.x; s < 4 * D + 2; s += blockDim.x) {

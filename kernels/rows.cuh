@@ -42,20 +42,21 @@ INTERNAL Change change_of(const double* fit, int old_row, double old_beta, int n
     return {fit, phi_of(old_row), old_beta, phi_of(new_row), new_beta};
 }
 
-// Sums of one block of rows with the slopes in b and in log gamma of factor j, after those of `evaluate`, with the
-// derivatives that it left.
-UNIT void slope_sums(RowBlock rows, const int* features, int d, int j) {
-    const int width = (int)chain.work->table_width;
-    const int D = (int)chain.settings->max_order;
-    const double* score = at<const double>(chain.work->score);
-    const double* curvature = at<const double>(chain.work->curvature);
-    const float* factors = table_of(0);
-    const float* slope_b = table_of(D + j);
-    const float* slope_gamma = table_of(2 * D + j);
-    const Code* own = codes_of(features[j]);
-    block_sums<4>(rows, 4, chain.sums + 3 + 4 * j, [=](int i, double* sums) {
+// What a row adds to the sums with the slopes in b and in log gamma of factor j, with the derivatives that
+// `evaluate` left.
+struct SlopesOfRow {
+    const int* features;
+    int d;
+    int j;
+
+    INTERNAL void operator()(int i, double* sums) const {
+        const int width = (int)chain.work->table_width;
+        const int D = (int)chain.settings->max_order;
+        const float* factors = table_of(0);
+        const float* slope_b = table_of(D + j);
+        const float* slope_gamma = table_of(2 * D + j);
         // The factor itself first, then the others in the order of the term.
-        const int code = entry(own[i], width - 1);
+        const int code = entry(codes_of(features[j])[i], width - 1);
         float in_b = slope_b[code];
         float in_gamma = slope_gamma[code];
         for (int other = 0; other < d; ++other) {
@@ -64,12 +65,18 @@ UNIT void slope_sums(RowBlock rows, const int* features, int d, int j) {
             in_b = in_b * factor;
             in_gamma = in_gamma * factor;
         }
-        const double s = score[i], c = curvature[i], b = in_b, gamma = in_gamma;
+        const double s = at<const double>(chain.work->score)[i], c = at<const double>(chain.work->curvature)[i];
+        const double b = in_b, gamma = in_gamma;
         sums[0] += s * b;
         sums[1] += (c * b) * b;
         sums[2] += s * gamma;
         sums[3] += (c * gamma) * gamma;
-    });
+    }
+};
+
+// Sums with the slopes of factor j over all rows, after those of `evaluate`.
+UNIT void slope_sums(const int* features, int d, int j) {
+    row_sums<4>(4, chain.sums + 3 + 4 * j, SlopesOfRow{features, d, j});
 }
 
 // Evaluate the family at a changed fit, left in trial_fit. Fills chain.sums: at 0 the log-likelihood
@@ -109,8 +116,7 @@ UNIT void evaluate(const double* fit, int old_row, double old_beta, int new_row,
 UNIT void evaluate_slopes(int old_row, double old_beta, int new_row, double new_beta, int need, int row,
                           const int* features, int d) {
     evaluate(fit_of(), old_row, old_beta, new_row, new_beta, need, row);
-    for (int j = 0; j < d; ++j)
-        each_block([=](RowBlock rows) { slope_sums(rows, features, d, j); });
+    for (int j = 0; j < d; ++j) slope_sums(features, d, j);
 }
 
 // Evaluate at the fit as it is.

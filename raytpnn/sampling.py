@@ -30,6 +30,7 @@ from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.shards import check_shards
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
@@ -42,7 +43,7 @@ __all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
 # Contract options of later versions: refused by name, never ignored.
-NOT_YET = {"minibatch": None, "delayed_acceptance": False, "shards": 1}
+NOT_YET = {"minibatch": None, "delayed_acceptance": False}
 
 
 def sample(
@@ -124,7 +125,10 @@ def sample(
         Add a feature "x is missing" for every column with missing values.
     resources : Resources, optional
         What a worker on Ray asks for; one CPU by default.
-    minibatch, delayed_acceptance, shards
+    shards : int
+        Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
+        process, or workers on Ray, which then read only their rows. It changes no draw.
+    minibatch, delayed_acceptance
         Not part of this version: anything but the default is refused.
 
     Returns
@@ -152,6 +156,7 @@ def sample(
     check_backend(backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     backend, ways = _with_backend(backend, ways)
+    _check_sharding(shards, backend, tempering)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -170,7 +175,7 @@ def sample(
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
-        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering)
+        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, shards)
         config = options_of(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
         if helper is not None:
             helper.finish()
@@ -211,6 +216,7 @@ def resume(
     time_limit: float | None = None,
     resources: Resources | None = None,
     backend: str | None = None,
+    shards: int | None = None,
 ) -> Posterior:
     """Go on with a run: the draws are those of one that was never disturbed.
 
@@ -226,6 +232,8 @@ def resume(
         As for `raytpnn.sample`.
     backend : str, optional
         That of the run if not given; another gives the same draws.
+    shards : int, optional
+        As many as the run had if not given; another number gives the same draws.
 
     Raises
     ------
@@ -236,6 +244,8 @@ def resume(
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
     told["backend"], ways = _with_backend(backend or told["backend"], ways)
+    told["shards"] = told.get("shards", 1) if shards is None else shards
+    _check_sharding(told["shards"], told["backend"], told["tempering"])
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -324,6 +334,17 @@ def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
     if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+
+
+def _check_sharding(shards: int, backend: str, tempering: Any) -> None:
+    """Raise ValueError if a chain cannot have its rows in so many shards."""
+    check_shards(shards)
+    if shards == 1:
+        return
+    if tempering is not None:
+        raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
+    if backend not in ("auto", "numba"):
+        raise ValueError(f"shards={shards} needs backend='numba', got {backend!r}")
 
 
 def _check_choices(prior: Prior) -> None:

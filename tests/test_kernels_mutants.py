@@ -30,8 +30,8 @@ MUTANTS = [
     (
         "dropped barrier after the sums",
         "lanes.cuh",
-        "stripe_sums[s];\n        }\n    }\n    __syncthreads();\n",
-        "stripe_sums[s];\n        }\n    }\n",
+        "take(s, total);\n    }\n    __syncthreads();\n",
+        "take(s, total);\n    }\n",
     ),
     (
         "dropped barrier after a look at the host",
@@ -58,8 +58,8 @@ MUTANTS = [
     (
         "barrier that some threads pass by",
         "lanes.cuh",
-        "stripe_sums[s];\n        }\n    }\n    __syncthreads();\n",
-        "stripe_sums[s];\n        }\n    }\n    if (threadIdx.x < 16) __syncthreads();\n",
+        "take(s, total);\n    }\n    __syncthreads();\n",
+        "take(s, total);\n    }\n    if (threadIdx.x < 16) __syncthreads();\n",
     ),
 ]
 

@@ -29,6 +29,7 @@ def options_of(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any
         "feature_weights": feature_weights if named else "array",
         "max_bins": max_bins,
         "backend": plan.backend,
+        "shards": plan.shards,
     }
 
 

@@ -22,7 +22,7 @@ from raytpnn.engine.device import DeviceError
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place
 
-__all__ = ["BlockActor", "BlockWorker"]
+__all__ = ["BlockActor", "BlockWorker", "whereabouts"]
 
 
 class BlockWorker:
@@ -120,16 +120,19 @@ class BlockWorker:
 
     def where(self) -> dict[str, Any]:
         """Node and process."""
-        from importlib.metadata import version
+        return whereabouts() | {"width": 1 if self.host is None else self.host.width}
 
-        context = ray.get_runtime_context()
-        return {
-            "node": context.get_node_id(),
-            "ip": ray.util.get_node_ip_address(),
-            "pid": os.getpid(),
-            "raytpnn": version("raytpnn"),
-            "width": 1 if self.host is None else self.host.width,
-        }
+
+def whereabouts() -> dict[str, Any]:
+    """Node and process that this is."""
+    from importlib.metadata import version
+
+    return {
+        "node": ray.get_runtime_context().get_node_id(),
+        "ip": ray.util.get_node_ip_address(),
+        "pid": os.getpid(),
+        "raytpnn": version("raytpnn"),
+    }
 
 
 # Retries are safe since a block run twice is the same block. `progress` has a thread of its own.

@@ -140,6 +140,12 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
 
     uri, chains = store.place.uri, plan.length.chains
     asked = ways.resources, ways.reporter, version("raytpnn")
+    if plan.shards > 1:
+        from raytpnn.chains.ray_shards import ShardExecutor
+        from raytpnn.engine.meeting import compile_meeting
+
+        compile_meeting()
+        return ShardExecutor(uri, chains, plan.shards, *asked)
     if plan.tempering is not None and plan.spread:
         return SpreadExecutor(uri, chains, plan.tempering.replicas, *asked)
     return RayExecutor(uri, chains, *asked)

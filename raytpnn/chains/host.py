@@ -16,6 +16,7 @@ from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import Drawn, watch_block
 from raytpnn.engine.chain import Block, Chain
 from raytpnn.engine.setup import Problem, with_feature_weights
+from raytpnn.engine.shards import ShardedChain
 
 __all__ = ["BlockHost", "ChainHost", "Ended", "Host", "Stopped", "ended_chain"]
 
@@ -138,7 +139,7 @@ def usage(state: np.record) -> dict[int, int]:
     return dict(zip(features.tolist(), terms.tolist(), strict=True))
 
 
-def ended_chain(own: Chain | ReplicaSet, result: Block | None) -> Ended:
+def ended_chain(own: Chain | ReplicaSet | ShardedChain, result: Block | None) -> Ended:
     """Where a chain stands that has just run a block."""
     ladder = own.status().as_dict() if isinstance(own, ReplicaSet) else {}
     return Ended(result, own.checkpoint(), own.state, own.progress[1], own.acceptance(), ladder)

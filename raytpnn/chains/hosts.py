@@ -11,8 +11,9 @@ __all__ = ["local_hosts", "one_host"]
 
 
 def local_hosts(plan: Plan, store: BlockStore, workers: int, cores: int) -> list[Host]:
-    """Workers within this process: one a GPU for backend "cuda", else so many of one chain each."""
+    """Workers within this process: one a GPU for backend "cuda", else so many of one chain or shard each."""
     if plan.backend != "cuda":
+        workers = max(workers // plan.shards, 1)
         return [ChainHost(plan, store) for _ in range(min(workers, plan.length.chains))]
     from raytpnn.chains.group_host import GroupHost
     from raytpnn.engine.device import find_devices

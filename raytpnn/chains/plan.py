@@ -13,6 +13,7 @@ from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner, ensemble_runner
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.shards import ShardedChain
 from raytpnn.engine.setup import (
     Problem,
     Scaling,
@@ -85,6 +86,10 @@ class Plan:
         Whether feature weights are learned in warm-up.
     tempering : Tempering or None
         If given, every chain is an ensemble of replicas.
+    shards : int
+        Parts of the rows that one chain runs on at a time; it changes no draw.
+    watched_offset : (W,) float64 or None
+        Offset of the watched rows, internal scale, for one who has a shard of the rows; None if all are here.
     """
 
     problem: Problem
@@ -100,11 +105,13 @@ class Plan:
     backend: str
     adaptive: bool = False
     tempering: Tempering | None = None
+    shards: int = 1
+    watched_offset: np.ndarray | None = None
 
     @property
     def watched(self) -> np.ndarray:
         """Rows at which f is watched, evenly spaced."""
-        n = len(self.problem.y)
+        n = self.problem.n_all
         return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
 
     @property
@@ -113,7 +120,7 @@ class Plan:
         # A GPU has room for all of them.
         return self.tempering is not None and self.tempering.spread and self.backend != "cuda"
 
-    def new_chain(self, threads: int = 1, in_parts: bool = False) -> Chain | ReplicaSet:
+    def new_chain(self, threads: int = 1, in_parts: bool = False) -> Chain | ReplicaSet | ShardedChain:
         """Room for one chain to run in, without terms.
 
         Replicas of an ensemble may have several threads, or run one at a time in parts of blocks.
@@ -129,9 +136,10 @@ class Plan:
                 self.watched,
                 in_parts,
             )
-        return Chain(
-            self.problem, self.settings, self.first_state(0), block_runner(self.backend), self.watched
-        )
+        made_of = self.problem, self.settings, self.first_state(0), block_runner(self.backend)
+        if self.shards > 1:
+            return ShardedChain(*made_of, self.shards, self.watched)
+        return Chain(*made_of, self.watched)
 
     def level_constant(self) -> float:
         """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
@@ -166,6 +174,7 @@ def make_plan(
     backend: str,
     adaptive: bool = False,
     tempering: Tempering | None = None,
+    shards: int = 1,
 ) -> Plan:
     """Standardise the response, and resolve prior and moves into numbers."""
     assert rows.proposal is not None
@@ -177,4 +186,4 @@ def make_plan(
     settings = build_settings(problem, family, prior, moves, noise)
     constant = float(family.log_constant(problem.y, problem.w))
     made_from = family, prior, moves, noise, constant
-    return Plan(problem, settings, scaling, *made_from, seed, length, backend, adaptive, tempering)
+    return Plan(problem, settings, scaling, *made_from, seed, length, backend, adaptive, tempering, shards)

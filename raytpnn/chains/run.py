@@ -15,12 +15,15 @@ from raytpnn.chains.store import DiskStore
 from raytpnn.chains.tempering import Tempering
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
+from raytpnn.data.shard_io import read_shard, stripe_checksums
 from raytpnn.engine.ladder_layout import LADDER
 from raytpnn.engine.layout import SETTINGS, STATE
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Scaling, build_problem, new_record_of
+from raytpnn.engine.setup import Problem, Scaling, build_problem, new_record_of
+from raytpnn.engine.shards import as_shard
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
+from raytpnn.numerics.lanes import STRIPES, stripe_starts
 from raytpnn.storage.checkpoint import Checkpoint, draws_name, good_blocks
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.manifest import FORMAT, MANIFEST, VERSION, as_json, package_versions, read_manifest
@@ -144,20 +147,40 @@ class Run:
 
     def plan(self, rows: TrainingRows) -> Plan:
         """Plan of the chains, bit by bit that of the process that began the run."""
+        return self._plan_of(self._problem_of(rows))
+
+    def shard_plan(self, shards: int, shard: int) -> Plan:
+        """Plan of the chains for one who has a shard of the rows and reads no others."""
+        n = self.manifest["n_rows"]
+        starts = stripe_starts(n)
+        share = STRIPES // shards
+        own = slice(share * shard, share * (shard + 1))
+        sums = self.manifest["plan"].get("stripe_sha256")
+        if sums is None:
+            # Begun without shards: there is a checksum of the whole file only.
+            sums = stripe_checksums(np.load(self.verified("data/codes.npy"), mmap_mode="r"), starts)
+        bounds = starts[share * shard : share * (shard + 1) + 1]
+        rows = read_shard(self.verified, self.place.large_file, bounds, sums[own])
+        return self._plan_of(as_shard(self._problem_of(rows), n, shards, shard))
+
+    def _problem_of(self, rows: TrainingRows) -> Problem:
+        told = self.manifest["plan"]
+        y, offset = (rows.y - told["location"]) / told["scale"], rows.offset / told["scale"]
+        assert rows.proposal is not None
+        return build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
+
+    def _plan_of(self, problem: Problem) -> Plan:
         told = self.manifest["plan"]
         family = get_family(self.manifest["family"])
-        scaling = Scaling(told["location"], told["scale"])
-        y, offset = (rows.y - scaling.location) / scaling.scale, rows.offset / scaling.scale
-        assert rows.proposal is not None
         stored = np.load(self.verified(SETTINGS_FILE))[0]
         # The file does not tell that fields are aligned, which compiled code relies on.
         settings = new_record_of(SETTINGS)
         for name in SETTINGS.names or ():
             settings[name] = stored[name]
         return Plan(
-            problem=build_problem(rows.bins, y, rows.weight, offset, rows.proposal),
+            problem=problem,
             settings=settings,
-            scaling=scaling,
+            scaling=Scaling(told["location"], told["scale"]),
             family=family,
             prior=Prior(**self.manifest["config"]["prior"]),
             moves=Moves(**self.manifest["config"]["moves"]),
@@ -168,6 +191,8 @@ class Run:
             backend=told["backend"],
             adaptive=told["adaptive"],
             tempering=None if told["tempering"] is None else Tempering(**told["tempering"]),
+            shards=told.get("shards", 1),
+            watched_offset=np.array(told["watched_offset"]),
         )
 
     def good_blocks(self, watched: bool = True) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
@@ -224,7 +249,11 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     # More chains or draws are still the same run.
     fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")} | {"files": files}
     digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
-    return told | length | {"backend": plan.backend, "digest": digest}
+    how = {"backend": plan.backend, "shards": plan.shards}
+    if plan.shards > 1:
+        how["stripe_sha256"] = stripe_checksums(plan.problem.codes, stripe_starts(plan.problem.n_all))
+    offset = plan.problem.offset[plan.watched] if plan.watched_offset is None else plan.watched_offset
+    return told | length | how | {"watched_offset": offset.tolist(), "digest": digest}
 
 
 def clean_copy(settings: np.record) -> np.ndarray:

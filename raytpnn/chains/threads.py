@@ -43,6 +43,7 @@ class ThreadExecutor:
         cores = available_cores()
         self.hosts = local_hosts(plan, store, workers or cores, cores)
         self.on_gpu = plan.backend == "cuda"
+        self.shards = plan.shards
         self.tasks: list[queue.SimpleQueue[tuple[list[int], list[int]] | None]] = [
             queue.SimpleQueue() for _ in self.hosts
         ]
@@ -102,7 +103,8 @@ class ThreadExecutor:
     def describe(self) -> str:
         """Where the blocks run."""
         kind = "GPU" if self.on_gpu else "thread"
-        return f"{len(self.hosts)} {kind}{'s' * (len(self.hosts) > 1 or not self.on_gpu)}"
+        count = len(self.hosts) * self.shards
+        return f"{count} {kind}{'s' * (count > 1 or not self.on_gpu)}"
 
     def stop(self) -> None:
         """End blocks at hand."""

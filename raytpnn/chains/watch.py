@@ -82,7 +82,7 @@ def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:
     """Look at a block; `draws` are those it kept."""
     record, count = block.record, block.draws
     scaling = plan.scaling
-    offset = plan.problem.offset[record.watched]
+    offset = plan.problem.offset[record.watched] if plan.watched_offset is None else plan.watched_offset
     held = np.arange(record.size.shape[1]) < record.K[:count, None]
     size = record.size[:count][held] * scaling.scale**2
     p = len(plan.problem.codes)

@@ -20,7 +20,7 @@ __all__ = ["fit"]
 # Options that `raytpnn.sample` has by the same names.
 PASSED_ON = (
     *("out", "chains", "warmup", "draws", "thin", "seed", "target_rhat", "target_ess", "time_limit"),
-    *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend"),
+    *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend", "shards"),
 )
 
 
@@ -49,6 +49,7 @@ def fit(
     seed: flags.Seed = None,
     replicas: flags.Replicas = None,
     spread: flags.Spread = None,
+    shards: flags.Shards = None,
     cv: flags.CrossValidation = None,
     splits: flags.Splits = None,
     permute: flags.Permute = None,

@@ -106,6 +106,16 @@ Replicas = Annotated[
     ),
 ]
 
+Shards = Annotated[
+    int | None,
+    flag(
+        "Parts of the rows (1, 2, 4, 8 or 16) that a chain works on at a time, a worker or thread each; the "
+        "draws are the same. For many rows.",
+        LENGTH,
+        "1",
+        min=1,
+    ),
+]
 Spread = Annotated[
     bool | None,
     typer.Option(

@@ -40,6 +40,7 @@ class FitOptions:
     seed: int = 0
     replicas: int | None = None
     spread: bool | None = None
+    shards: int = 1
     cv: str | int | None = None
     splits: int | None = None
     permute: int = 0

@@ -17,7 +17,7 @@ import numpy as np
 from raytpnn.data.bins import Bins
 from raytpnn.storage.lists import combined, numbers, starts
 
-__all__ = ["FILES", "TrainingRows", "read_rows", "write_rows"]
+__all__ = ["FILES", "TrainingRows", "bins_of", "read_rows", "write_rows"]
 
 TABLES = ("features", "marginals", "rows")
 FILES = (*(f"data/{name}.parquet" for name in TABLES), "data/codes.npy")
@@ -62,7 +62,9 @@ def write_rows(rows: TrainingRows, folder: Path) -> None:
     }
     (folder / "data").mkdir(parents=True)
     for name, columns in tables.items():
-        pq.write_table(pa.table(columns), folder / "data" / f"{name}.parquet", compression="zstd")
+        path = folder / "data" / f"{name}.parquet"
+        # Who reads some of the rows only cannot compare the checksum of the file.
+        pq.write_table(pa.table(columns), path, compression="zstd", write_page_checksum=True)
     np.save(folder / "data" / "codes.npy", bins.codes)
 
 
@@ -70,20 +72,31 @@ def read_rows(find: Callable[[str], Path]) -> TrainingRows:
     """Read what `write_rows` wrote; `find` gives the local path of a file of the run."""
     import pyarrow.parquet as pq
 
-    features, marginals, rows = (pq.ParquetFile(find(f"data/{name}.parquet")).read() for name in TABLES)
+    bins, proposal = bins_of(find, np.load(find("data/codes.npy"), mmap_mode="r"))
+    rows = pq.ParquetFile(find("data/rows.parquet")).read()
+    y, sample_weight, offset = (
+        np.array(rows[name].to_numpy(), np.float64) for name in ("y", "sample_weight", "offset")
+    )
+    return TrainingRows(bins, y, sample_weight, offset, proposal)
+
+
+def bins_of(find: Callable[[str], Path], codes: np.ndarray) -> tuple[Bins, np.ndarray | None]:
+    """Bins with the given codes, and the weights with which features are proposed."""
+    import pyarrow.parquet as pq
+
+    features, marginals = (
+        pq.ParquetFile(find(f"data/{name}.parquet")).read() for name in ("features", "marginals")
+    )
     value, weight = (combined(marginals, name) for name in ("value", "weight"))
     bins = Bins(
-        codes=np.load(find("data/codes.npy"), mmap_mode="r"),
+        codes=codes,
         names=tuple(features["name"].to_pylist()),
         marginal=np.array(features["marginal"].to_numpy(), np.int32),
         first=starts(value),
         value=numbers(value.flatten(), np.float64),
         weight=numbers(weight.flatten(), np.float64),
     )
-    y, sample_weight, offset = (
-        np.array(rows[name].to_numpy(), np.float64) for name in ("y", "sample_weight", "offset")
-    )
     proposal = None
     if "proposal_weight" in features.column_names:
         proposal = np.array(features["proposal_weight"].to_numpy(), np.float64)
-    return TrainingRows(bins, y, sample_weight, offset, proposal)
+    return bins, proposal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,18 @@ from raytpnn.engine.stripes import partial_width
 from raytpnn.engine.units import unit_addresses
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["Block", "Chain", "new_state", "tally_of"]
+__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "tally_of"]
+
+
+class Place(NamedTuple):
+    """Which shard of how many a chain's rows are, and where it meets the others, (words,) int64."""
+
+    shards: int = 1
+    shard: int = 0
+    mailbox: np.ndarray | None = None
+
+
+ALONE = Place()
 
 
 def new_state(
@@ -51,8 +62,10 @@ def new_state(
     return state
 
 
-def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np.ndarray, ...]]:
-    """Scratch space for one chain: the record and the arrays it points to."""
+def new_work(
+    problem: Problem, settings: np.record, place: Place = ALONE
+) -> tuple[np.record, tuple[np.ndarray, ...]]:
+    """Scratch space for one chain, or for a shard of one: the record and the arrays it points to."""
     n = len(problem.y)
     K_max, D = int(settings.K_max), int(settings.max_order)
     width = int(np.iinfo(problem.codes.dtype).max) + 1
@@ -70,7 +83,10 @@ def new_work(problem: Problem, settings: np.record) -> tuple[np.record, tuple[np
     record = new_record_of(WORK)
     record.table_width = width
     record.partial_width = partial_width(settings)
-    addresses = unit_addresses()
+    record.shards, record.shard = place.shards, place.shard
+    if place.mailbox is not None:
+        record.mailbox = place.mailbox.ctypes.data
+    addresses = unit_addresses(shards=place.shards > 1)
     record.units[: len(addresses)] = addresses
     for name, array in arrays.items():
         record[name] = array.ctypes.data
@@ -120,7 +136,9 @@ class Chain:
     run_block
         The compiled function or its reference, see `raytpnn.engine.execution`.
     watched : (W,) int, optional
-        Rows whose fit is kept in every draw.
+        Rows whose fit is kept in every draw, counted over all shards.
+    place : Place
+        If the rows are a shard of more.
     """
 
     def __init__(
@@ -130,11 +148,13 @@ class Chain:
         state: np.record,
         run_block: Any,
         watched: np.ndarray | None = None,
+        place: Place = ALONE,
     ) -> None:
         self.problem = problem
         self.settings = settings
         self.state = state
-        self.work, self._arrays = new_work(problem, settings)
+        self.work, self._arrays = new_work(problem, settings, place)
+        self.place = place
         self._control = self.work["control"]
         self._run_block = run_block
         self.watched = np.array([] if watched is None else watched, np.int64)

@@ -46,8 +46,8 @@ def langevin_sums(
     -------
     (T, row blocks, 2 + 4 D) float64
         Sums of score * phi and curvature * phi^2, then for each factor those with the slope in b and with the
-        slope in log gamma. Added up in the order of the row blocks within a stripe, and stripes in order, they
-        are what a chain computes for itself. NaN for a term without prior mass.
+        slope in log gamma. Added up in the order of the row blocks within a stripe, and stripes in order,
+        they are what a chain computes for itself. NaN for a term without prior mass.
     """
     terms, row_blocks = len(order), -(-len(problem.y) // BLOCK)
     D = int(settings.max_order)

@@ -62,7 +62,7 @@ class GridChain(Chain):
     devices : sequence of Device
         Each takes its share of the stripes; 1, 2, 4, 8 or 16 give equal shares. No draw depends on them.
     watched : (W,) int, optional
-        Rows whose fit is kept in every draw.
+        Rows whose fit is kept in every draw, counted over all processes.
     stripes : (int, int)
         Stripes that the problem's rows are, if other processes have the others.
     exchange : callable, optional

@@ -47,7 +47,7 @@ class GridShard:
         Of which the rows of these stripes are uploaded, and no others.
     settings : numpy.record of layout SETTINGS
     watched : (W,) int64
-        Rows of the problem; those that are here are looked at here.
+        Rows, counted over all processes; those that are here are looked at here.
     low, high : int
 
     Attributes
@@ -67,7 +67,8 @@ class GridShard:
         self.n = self.stop - self.start
         starts, self.first_block = row_blocks(stripe - self.start)
         self.blocks = len(starts) - 1
-        self.seen_here = np.flatnonzero((watched >= self.start) & (watched < self.stop))
+        own = watched - int(problem.record.first_row) - self.start
+        self.seen_here = np.flatnonzero((own >= 0) & (own < self.n))
         self.geometry = choose_geometry(device.limits(), problem, settings)
         self.width = self.geometry.width
         self.side = int(settings.K_max) + 1
@@ -80,7 +81,7 @@ class GridShard:
             return
         self.module = device.compile("rows_grid", self.geometry.macros(bool(problem.record.wide_codes)))
         record = self._upload_rows(problem, settings, starts)
-        record.watched = self._upload((watched[self.seen_here] - self.start).astype(np.int32))
+        record.watched = self._upload(own[self.seen_here].astype(np.int32))
         record.n_watched = len(self.seen_here)
         record.phi = self._allocate(4 * self.side * self.n)
         self.fit, self.trial = self._allocate(8 * self.n), self._allocate(8 * self.n)

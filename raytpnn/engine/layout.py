@@ -53,10 +53,8 @@ PROBLEM = np.dtype(
         ("p", _INTEGER),  # encoded features
         ("n_values", _INTEGER),  # bins of all marginals
         ("stripe", _INTEGER, (STRIPES + 1,)),  # first row of each stripe of the row sums, and n
-        (
-            "stride",
-            _INTEGER,
-        ),  # cells from one feature's codes to the next one's; n unless these are some of the rows
+        ("first_row", _INTEGER),  # of all rows, the one that is the first here: not 0 in a shard
+        ("stride", _INTEGER),  # cells from one feature's codes to the next one's; n unless this is a shard
         ("wide_codes", _FLAG),  # codes are uint16
         ("codes", _INTEGER),  # address of (p, n) uint8 or uint16, rows `stride` apart
         ("first_bin", _INTEGER),  # (p,) int64, start of a feature's bins
@@ -146,11 +144,11 @@ WORK = np.dtype(
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
         ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
-        (
-            "partial",
-            _INTEGER,
-        ),  # (17, partial_width) float64: sums by stripe and their total, see `stripes.py`
+        ("partial", _INTEGER),  # (17, partial_width) float64: sums by stripe, their total
         ("partial_width", _INTEGER),  # the most sums taken at a time
+        ("shards", _INTEGER),  # 1 if all rows are here
+        ("shard", _INTEGER),  # which one this is
+        ("mailbox", _INTEGER),  # address of where shards meet, see `mailbox.py`
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),

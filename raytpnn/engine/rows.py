@@ -230,7 +230,7 @@ def fit_from_terms(problem, work, K, intercept, coefficients, address):
 
 @internal
 def gram_block(problem, work, low, high, start, stop, sums):
-    """Add what rows start ... stop - 1 give to rows low ... high - 1 of the Gram matrix, one after the other."""
+    """Add what rows start ... stop - 1 give to rows low ... high - 1 of the Gram matrix, in a row."""
     n = problem.n
     size = stop - start
     w = doubles(problem.w, n)[start:stop]
@@ -295,20 +295,3 @@ def score_of_terms(problem, work, K, out):
     total = combine(problem, work, K)
     for k in range(K):
         out[k + 1] = total[k]
-
-
-@internal
-def watch_rows(problem, work, K, beta, record, row):
-    """Keep the fit at the watched rows, and the mean square of every term over them."""
-    n = problem.n
-    fit = doubles(work.fit, n)
-    watched = record.watched
-    for i in range(len(watched)):
-        record.fit[row, i] = fit[watched[i]]
-    for k in range(K):
-        phi = singles(work.phi + 4 * n * k, n)
-        total = 0.0
-        for i in range(len(watched)):
-            value = beta[k] * phi[watched[i]]
-            total += value * value
-        record.size[row, k] = total / len(watched)

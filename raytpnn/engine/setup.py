@@ -102,11 +102,17 @@ class Problem:
     """What all chains share and none changes: a record of addresses, and the arrays they point to."""
 
     record: np.record
+    n_all: int  # rows of all shards; n unless this is one of them
     codes: np.ndarray  # (p, n) uint8 or uint16
     y: np.ndarray  # (n,) float64, internal scale
     w: np.ndarray  # (n,) float64
     offset: np.ndarray  # (n,) float64, internal scale
     others: tuple[np.ndarray, ...]
+
+
+def in_place(codes: np.ndarray) -> np.ndarray:
+    """Codes as they are if a feature's rows lie side by side, (p, n): some rows of a mapped file stay there."""
+    return codes if codes.strides[1] == codes.itemsize else np.ascontiguousarray(codes)
 
 
 def build_problem(
@@ -115,7 +121,7 @@ def build_problem(
     """Gather what all chains share; y and offset on the internal scale."""
     first = bins.first[bins.marginal].astype(np.int64)
     arrays = {
-        "codes": np.ascontiguousarray(bins.codes),
+        "codes": in_place(bins.codes),
         "first_bin": first,
         "n_bins": bins.first[bins.marginal + 1].astype(np.int64) - first,
         "bin_value": np.ascontiguousarray(bins.value, np.float64),
@@ -136,12 +142,18 @@ def build_problem(
     record.p = bins.n_features
     record.n_values = len(bins.value)
     record.stripe[:] = stripe_starts(bins.n_rows)
-    record.stride = bins.n_rows
+    record.stride = max(arrays["codes"].strides[0] // arrays["codes"].itemsize, bins.n_rows)
     record.wide_codes = bins.codes.dtype.itemsize == 2
     for name, array in arrays.items():
         record[name] = array.ctypes.data
     return Problem(
-        record, arrays["codes"], arrays["y"], arrays["w"], arrays["offset"], tuple(arrays.values())
+        record,
+        bins.n_rows,
+        arrays["codes"],
+        arrays["y"],
+        arrays["w"],
+        arrays["offset"],
+        tuple(arrays.values()),
     )
 
 
@@ -172,7 +184,7 @@ def build_settings(
     problem: Problem, family: Family, prior: Prior, moves: Moves, noise_variance: float
 ) -> np.record:
     """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
-    n, p = len(problem.y), len(problem.codes)
+    n, p = problem.n_all, len(problem.codes)
     prior = prior.resolved(n, p, family.name)
     total = moves.q_add + moves.q_delete + moves.q_change
     centre = intercept_centre(family, problem.y, problem.offset)

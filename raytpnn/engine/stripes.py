@@ -1,7 +1,8 @@
-"""Sums of every stripe of the rows, and their total: where all row sums end.
+"""Sums of every stripe of the rows, and their total: where all row sums end, and where shards meet.
 
-The order of additions is that of `raytpnn.numerics.lanes`. A stripe without rows costs a comparison: its sum is
-+0, which changes no total, for a total starts from +0 and so is never -0.
+The order of additions is that of `raytpnn.numerics.lanes`. A stripe without rows costs a comparison: its sum
+is +0, which changes no total, for a total starts from +0 and so is never -0. A shard has the sums of its own
+stripes and takes those of the others from the mailbox, so that all come to the same total.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.engine.layout import MOST_VARIABLES
+from raytpnn.engine.mailbox import meet, next_exchange, room
 from raytpnn.engine.memory import doubles
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
@@ -37,13 +39,35 @@ def stripe_sums(problem, work, stripe, count):
 
 @internal
 def combine(problem, work, count):
-    """Add the sums of all stripes in order, (count,) float64."""
+    """Add the sums of all stripes in order, (count,) float64; those of a broken meeting are 0."""
     total = doubles(work.partial + 8 * STRIPES * count, count)
     for i in range(count):
         total[i] = 0.0
+    if work.shards > 1:
+        combine_shards(problem, work, count, total)
+        return total
     for stripe in range(STRIPES):
         if problem.stripe[stripe] < problem.stripe[stripe + 1]:
             sums = doubles(work.partial + 8 * stripe * count, count)
             for i in range(count):
                 total[i] += sums[i]
     return total
+
+
+@internal
+def combine_shards(problem, work, count, total):
+    """Add to `total` the sums of all stripes of all shards in order."""
+    here = room(work, next_exchange(work))
+    share = STRIPES // work.shards
+    for stripe in range(work.shard * share, (work.shard + 1) * share):
+        sums = doubles(work.partial + 8 * stripe * count, count)
+        sent = doubles(here + 8 * stripe * count, count)
+        filled = problem.stripe[stripe] < problem.stripe[stripe + 1]
+        for i in range(count):
+            sent[i] = sums[i] if filled else 0.0
+    if not meet(work, work.shard * share * count, share * count):
+        return
+    for stripe in range(STRIPES):
+        sums = doubles(here + 8 * stripe * count, count)
+        for i in range(count):
+            total[i] += sums[i]

@@ -9,9 +9,10 @@ from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.rows import fit_from_terms, watch_rows
+from raytpnn.engine.rows import fit_from_terms
 from raytpnn.engine.types import CHAIN, FLAG, NOTHING
 from raytpnn.engine.units import unit
+from raytpnn.engine.watch import watch_rows
 from raytpnn.numerics.jit import compiled, internal
 
 __all__ = ["begin_block", "keep_draw", "run_block", "sweep"]

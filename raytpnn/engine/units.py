@@ -52,7 +52,9 @@ UNIT_NAMES = (
 )
 # Those that only ensembles of replicas need: plain chains do not wait for them.
 ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
-_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES
+# Those that only shards need.
+SHARD_UNIT_NAMES = ("meet",)
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SHARD_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -128,7 +130,8 @@ def slot_of(name: str) -> int:
     return _SLOTS.index(name)
 
 
-def unit_addresses(ensemble: bool = False) -> np.ndarray:
-    """Addresses of all units, (units,) int64; of those that only ensembles need if asked for."""
-    names = _SLOTS if ensemble else UNIT_NAMES
-    return np.array([compile_unit(name) for name in names], np.int64)
+def unit_addresses(ensemble: bool = False, shards: bool = False) -> np.ndarray:
+    """Addresses of units by slot, (units,) int64; 0 for what only ensembles or shards need, unless asked for."""
+    left_out = () if ensemble else ENSEMBLE_UNIT_NAMES
+    left_out += () if shards else SHARD_UNIT_NAMES
+    return np.array([0 if name in left_out else compile_unit(name) for name in _SLOTS], np.int64)

@@ -159,6 +159,12 @@ class Place:
             os.replace(beside, copy)
         return copy
 
+    def large_file(self, name: str) -> Any:
+        """Local path of a file, or, of a remote one, a file of which any part can be read; it is not copied."""
+        return (
+            self.path / name if self.path is not None else self.remote.open_input_file(f"{self.base}/{name}")
+        )
+
     def sweep_up(self) -> None:
         """Remove what a writer that was killed left behind."""
         if self.path is not None and self.path.is_dir():

@@ -1,0 +1,109 @@
+"""Carries exchanges between shards that share no memory.
+
+Compiled code talks to the mailbox of its own process. The courier, a thread beside it, takes the shard's part of
+each exchange out, gathers the parts of the others through `ray.util.collective`, and puts them in.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+import numpy as np
+
+from raytpnn.engine.meeting import Meeting
+
+__all__ = ["Courier", "GlooGroup", "Transport"]
+
+# Words that go in one message: place and size of the part, and the part if it fits, as nearly all do.
+MESSAGE_WORDS = 512
+HEAD_WORDS = 2
+
+
+class Transport(Protocol):
+    """Gathers numbers of all shards."""
+
+    def gather(self, words: np.ndarray) -> list[np.ndarray]:
+        """Give (m,) int64 of every shard, m the same for all."""
+
+
+class GlooGroup:
+    """The shards of one chain as a group of `ray.util.collective`, by torch's Gloo on CPUs.
+
+    Parameters
+    ----------
+    shards, shard : int
+    name : str
+        Of the group; no other has it.
+    """
+
+    def __init__(self, shards: int, shard: int, name: str) -> None:
+        try:
+            import torch
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                "shards on different nodes exchange sums by torch's Gloo, which is not installed: "
+                "pip install 'raytpnn[gloo]' on every node"
+            ) from None
+        from ray.util import collective
+
+        self.torch, self.collective = torch, collective
+        self.shards, self.name = shards, name
+        collective.init_collective_group(shards, shard, backend="gloo", group_name=name)
+
+    def gather(self, words: np.ndarray) -> list[np.ndarray]:
+        """Give the words of every shard."""
+        gathered = [self.torch.empty(len(words), dtype=self.torch.int64) for _ in range(self.shards)]
+        self.collective.allgather(gathered, self.torch.from_numpy(words), self.name)
+        return [tensor.numpy() for tensor in gathered]
+
+
+class Courier:
+    """A thread that moves exchanges until the meeting is broken off.
+
+    Parameters
+    ----------
+    meeting : Meeting
+    transport : Transport
+    """
+
+    def __init__(self, meeting: Meeting, transport: Transport) -> None:
+        self.meeting = meeting
+        self.transport = transport
+        self.problem: BaseException | None = None
+        threading.Thread(target=self._carry, name="raytpnn-courier", daemon=True).start()
+
+    def _carry(self) -> None:
+        exchange = 1
+        try:
+            while self.carry(exchange):
+                exchange += 1
+        except BaseException as problem:
+            # The sampler must not wait for parts that nobody brings.
+            self.problem = problem
+            self.meeting.break_off()
+
+    def carry(self, exchange: int) -> bool:
+        """Wait for this shard's part of an exchange, and bring those of the others; False if broken off."""
+        meeting = self.meeting
+        part = meeting.own_part(exchange)
+        if part is None:
+            return False
+        first, words = part
+        message = np.zeros(MESSAGE_WORDS, np.int64)
+        message[:HEAD_WORDS] = first, len(words)
+        fits = min(len(words), MESSAGE_WORDS - HEAD_WORDS)
+        message[HEAD_WORDS : HEAD_WORDS + fits] = words[:fits]
+        messages = self.transport.gather(message)
+        rest = max(int(one[1]) for one in messages) - (MESSAGE_WORDS - HEAD_WORDS)
+        rests: list[Any] = [np.zeros(0, np.int64)] * len(messages)
+        if rest > 0:
+            own = np.zeros(rest, np.int64)
+            own[: len(words) - fits] = words[fits:]
+            rests = self.transport.gather(own)
+        for shard, (one, more) in enumerate(zip(messages, rests, strict=True)):
+            if shard != meeting.shard:
+                size = int(one[1])
+                whole = np.concatenate([one[HEAD_WORDS:], more])[:size]
+                meeting.put(shard, exchange, int(one[0]), whole)
+        return True

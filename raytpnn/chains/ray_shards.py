@@ -1,0 +1,144 @@
+"""Chains on Ray whose rows are in shards: a team of actors a chain, made anew when one of it dies."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import ray
+
+from raytpnn.chains.executor import Outcome
+from raytpnn.chains.progress import Reporter
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.shard_team import ShardTeam, TeamLost
+from raytpnn.storage.errors import RunError
+
+__all__ = ["ShardExecutor"]
+
+PATIENCE_SECONDS = 15.0
+# Teams lost one after the other, no block finished in between, before it is taken for a fault of ours.
+MOST_LOSSES = 5
+
+
+class ShardExecutor:
+    """Teams on the Ray that is connected; a worker is a team.
+
+    Parameters
+    ----------
+    uri : str
+        Folder of the run.
+    chains, shards : int
+    resources : Resources
+        What each of a team asks for; `workers` counts shards.
+    reporter : Reporter
+    version : str
+        Of raytpnn here.
+    """
+
+    def __init__(
+        self, uri: str, chains: int, shards: int, resources: Resources, reporter: Reporter, version: str
+    ) -> None:
+        self.asked = uri, shards, resources, version
+        self.shards, self.resources, self.reporter = shards, resources, reporter
+        room = self.room()
+        if room < shards and not resources.wait:
+            raise RunError(
+                f"shards={shards} takes {shards} workers at a time, and the cluster has room for {room}; give it "
+                "more, or choose fewer shards"
+            )
+        wanted = resources.workers or room
+        count = max(min(wanted // shards, chains), 1)
+        self.teams = [ShardTeam(*self.asked) for _ in range(count)]
+        self.losses = 0
+        self.lost_count = 0
+        self.begin = time.monotonic()
+        self.warned = False
+
+    def room(self) -> int:
+        """Workers that the cluster has room for."""
+        return sum(self.resources.fit(node["Resources"]) for node in ray.nodes() if node["Alive"])
+
+    def idle(self) -> list[int]:
+        """Teams that are complete and have nothing to do."""
+        for worker in range(len(self.teams)):
+            if self.teams[worker].work is None:
+                self.advance(worker)
+        if not self.warned and time.monotonic() - self.begin > PATIENCE_SECONDS:
+            self.warned = True
+            if not any(team.ready for team in self.teams):
+                self.reporter.say(
+                    "waiting for the cluster to give workers: `ray status` tells what it is doing"
+                )
+        return [worker for worker, team in enumerate(self.teams) if team.ready and team.work is None]
+
+    def width(self, worker: int) -> int:
+        """A team runs one chain."""
+        return 1
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a team run blocks."""
+        self.teams[worker].begin(chains, blocks)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Work that ended within some seconds."""
+        waiting = [reference for team in self.teams for reference in team.waiting]
+        if not waiting:
+            time.sleep(seconds)
+            return []
+        ray.wait(waiting, num_returns=1, timeout=seconds)
+        outcomes = []
+        for worker in range(len(self.teams)):
+            reports = self.advance(worker)
+            if reports is not None:
+                self.losses = 0
+                outcomes.append(Outcome(worker, reports))
+        return outcomes
+
+    def advance(self, worker: int) -> Any:
+        """Take a team further; one that has lost somebody is replaced, and the new one does its work."""
+        team = self.teams[worker]
+        try:
+            reports = team.advance()
+        except TeamLost as loss:
+            self.losses += 1
+            self.lost_count += 1
+            team.dismiss()
+            if self.losses > MOST_LOSSES:
+                raise RunError(
+                    f"{self.losses} teams of shards were lost one after the other: {loss}"
+                ) from None
+            self.reporter.say(f"{loss}; its blocks are run again from their checkpoint")
+            self.teams[worker] = ShardTeam(*self.asked)
+            self.teams[worker].work = team.work
+            return None
+        if team.ready and team.work is not None and not team.waiting:
+            # A new team that takes over what the old one was at.
+            team.begin(*team.work)
+        return reports
+
+    def progress(self) -> dict[int, tuple[int, int]]:
+        """Sweeps and terms of the chains at work."""
+        return {chain: (sweeps, terms) for team in self.teams for chain, sweeps, terms in team.progress()}
+
+    def lost(self) -> set[int]:
+        """None: the work of a team that is lost is done by the next."""
+        return set()
+
+    def describe(self) -> str:
+        """Where the blocks run."""
+        where = [one["node"] for team in self.teams for one in team.where]
+        if not where:
+            return "Ray: waiting for workers"
+        nodes, teams = len(set(where)), len(self.teams)
+        chains = f"{teams} chain{'s' * (teams > 1)} at a time"
+        return f"Ray: {chains} in {self.shards} shards on {nodes} node{'s' * (nodes > 1)}"
+
+    def stop(self) -> None:
+        """End blocks at hand."""
+        self.close()
+
+    def close(self) -> None:
+        """Give the workers back."""
+        for team in self.teams:
+            team.dismiss()
+        self.teams = []

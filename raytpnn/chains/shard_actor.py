@@ -1,0 +1,109 @@
+"""The Ray actor that has one shard of the rows. If one of a team dies, the team is made anew."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from threadpoolctl import threadpool_limits
+
+from raytpnn.chains.actor import whereabouts
+from raytpnn.chains.courier import Courier, GlooGroup
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.run import Run
+from raytpnn.chains.shard_host import ShardHost
+from raytpnn.engine.mailbox import new_mailbox
+from raytpnn.engine.meeting import map_mailbox
+from raytpnn.engine.shards import room_width
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.place import Place
+
+__all__ = ["ShardActor", "ShardWorker"]
+
+
+def shared_folder() -> Path:
+    """Folder of files that stay in memory, where there is one."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+
+
+class ShardWorker:
+    """One of a team.
+
+    Parameters
+    ----------
+    uri : str
+        Folder of the run.
+    threads : int
+        Threads that BLAS may use.
+    shards, shard : int
+    """
+
+    def __init__(self, uri: str, threads: int, shards: int, shard: int) -> None:
+        os.environ["RAYTPNN_THREADS"] = str(threads)
+        self.uri, self.threads = uri, threads
+        self.shards, self.shard = shards, shard
+        self.host: ShardHost | None = None
+        self.courier: Courier | None = None
+
+    def hello(self) -> dict[str, Any]:
+        """Tell where this is."""
+        return whereabouts()
+
+    def join(self, name: str, together: bool) -> int:
+        """Read the shard's rows, and take a seat; returns how many rows.
+
+        Parameters
+        ----------
+        name : str
+            Of the meeting; no other has it.
+        together : bool
+            All shards are on this node and share memory; else they send each other messages.
+        """
+        place = Place(self.uri)
+        try:
+            run = Run.open(place)
+            plan = run.shard_plan(self.shards, self.shard)
+        except (RunError, OSError) as problem:
+            raise RunError(
+                f"node {whereabouts()['ip']} cannot use the run: {problem}. All nodes must see the run's "
+                "folder: choose one on shared storage, such as s3:// or a network disk"
+            ) from None
+        width = room_width(plan.settings, plan.watched)
+        mailbox = map_mailbox(str(shared_folder() / name), width) if together else new_mailbox(width)
+        self.host = ShardHost(plan, run.store, self.shards, self.shard, mailbox)
+        if not together:
+            self.courier = Courier(self.host.meeting, GlooGroup(self.shards, self.shard, name))
+        threadpool_limits(self.threads)
+        return len(plan.problem.y)
+
+    def tidy(self, name: str) -> None:
+        """Remove the name of the shared memory, which stays as long as somebody maps it."""
+        with contextlib.suppress(FileNotFoundError):
+            (shared_folder() / name).unlink()
+
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks one after the other with the other shards; shard 0 writes and reports them."""
+        assert self.host is not None
+        where = whereabouts()
+        try:
+            reports = self.host.run_blocks(chains, blocks)
+        except OSError as problem:
+            raise RunError(
+                f"a block of chain {chains[0]} could not be written on node {where['ip']}: {problem}"
+            ) from None
+        return [replace(report, where=where) for report in reports]
+
+    @ray.method(concurrency_group="watch")
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chain at work, its sweeps and its terms."""
+        return [] if self.host is None else self.host.progress()
+
+
+AS_ACTOR: Any = ray.remote
+ShardActor = AS_ACTOR(max_restarts=0, max_task_retries=0, concurrency_groups={"watch": 1})(ShardWorker)

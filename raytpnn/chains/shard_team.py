@@ -1,0 +1,153 @@
+"""The actors that have the shards of one chain: all of them, or none."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import suppress
+from typing import Any
+
+import ray
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from raytpnn.chains.report import BlockReport
+from raytpnn.chains.resources import Resources
+from raytpnn.chains.shard_actor import ShardActor
+from raytpnn.engine.meeting import MeetingBroken
+from raytpnn.engine.shards import ShardError
+from raytpnn.storage.errors import RunError
+
+__all__ = ["ShardTeam", "TeamLost"]
+
+
+class TeamLost(Exception):
+    """A team of which somebody is gone: what it was doing is to be done by a new one."""
+
+
+class ShardTeam:
+    """A team from the moment its places are asked for. `advance` takes it further; it never waits.
+
+    Parameters
+    ----------
+    uri : str
+        Folder of the run.
+    shards : int
+    resources : Resources
+        What each of the team asks for.
+    version : str
+        Of raytpnn here, which must be theirs.
+    """
+
+    def __init__(self, uri: str, shards: int, resources: Resources, version: str) -> None:
+        self.uri, self.shards, self.resources, self.version = uri, shards, resources, version
+        self.name = f"raytpnn-{uuid.uuid4().hex}"
+        wanted = {name: amount for name, amount in resources.wanted().items() if amount}
+        # On as many nodes as there are: rows that do not fit one are what shards are for.
+        self.places: PlacementGroup = placement_group([wanted] * shards, strategy="SPREAD")
+        self.actors: list[Any] = []
+        self.where: list[dict[str, Any]] = []
+        self.together = False
+        self.ready = False
+        self.waiting: list[Any] = [self.places.ready()]
+        self.step = self._hire
+        self.work: tuple[list[int], list[int]] | None = None
+        self.question: Any = None
+        self.known: list[tuple[int, int, int]] = []
+
+    def advance(self) -> list[BlockReport] | None:
+        """Take what has come; gives the reports of blocks that are through, and raises TeamLost."""
+        if not self.waiting:
+            return None
+        done, rest = ray.wait(self.waiting, num_returns=len(self.waiting), timeout=0.0)
+        if not rest:
+            return self.step([self._result(reference) for reference in self.waiting])
+        for reference in done:
+            # One who failed is not waited for until the others, who wait for it, have come.
+            self._result(reference)
+        return None
+
+    def begin(self, chains: list[int], blocks: list[int]) -> None:
+        """Have all run the same blocks."""
+        self.work = chains, blocks
+        self.waiting = [actor.run_blocks.remote(chains, blocks) for actor in self.actors]
+        self.step = self._through
+
+    def _hire(self, _: list[Any]) -> None:
+        strategy = [
+            PlacementGroupSchedulingStrategy(self.places, placement_group_bundle_index=shard)
+            for shard in range(self.shards)
+        ]
+        resources = self.resources
+        options = {
+            "num_cpus": resources.cpus,
+            "num_gpus": resources.gpus,
+            "resources": dict(resources.custom),
+        }
+        threads = max(int(resources.cpus), 1)
+        self.actors = [
+            ShardActor.options(scheduling_strategy=strategy[shard], **options).remote(
+                self.uri, threads, self.shards, shard
+            )
+            for shard in range(self.shards)
+        ]
+        self.waiting = [actor.hello.remote() for actor in self.actors]
+        self.step = self._seat
+
+    def _seat(self, where: list[dict[str, Any]]) -> None:
+        for one in where:
+            if one["raytpnn"] != self.version:
+                raise RunError(
+                    f"node {one['ip']} has raytpnn {one['raytpnn']}, here it is {self.version}; install "
+                    "one version everywhere"
+                )
+        self.where = where
+        self.together = len({one["node"] for one in where}) == 1
+        self.waiting = [actor.join.remote(self.name, self.together) for actor in self.actors]
+        self.step = self._greet
+
+    def _greet(self, _: list[Any]) -> None:
+        self.waiting = []
+        if self.together:
+            self.actors[0].tidy.remote(self.name)
+        self.ready = True
+
+    def _through(self, results: list[list[BlockReport]]) -> list[BlockReport]:
+        self.waiting, self.work, self.known = [], None, []
+        return results[0]
+
+    def _result(self, reference: Any) -> Any:
+        """Result of a call; TeamLost if one is gone, other errors as they were raised there."""
+        try:
+            return ray.get(reference)
+        except ray.exceptions.RayTaskError as problem:
+            cause = problem.cause
+            if isinstance(cause, (MeetingBroken, ShardError)):
+                raise TeamLost(str(cause)) from None
+            if isinstance(cause, Exception):
+                raise cause from None
+            raise
+        except (ray.exceptions.RayActorError, ray.exceptions.RaySystemError) as problem:
+            raise TeamLost(f"a shard's process is gone: {problem}") from None
+
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chain at work, its sweeps and terms, as of the last look."""
+        if self.question is None:
+            if self.work is not None:
+                self.question = time.monotonic(), self.actors[0].progress.remote()
+            return self.known
+        done, _ = ray.wait([self.question[1]], timeout=0.0)
+        if done:
+            with suppress(ray.exceptions.RayError):
+                self.known = ray.get(done[0])
+            self.question = None
+        return self.known
+
+    def dismiss(self) -> None:
+        """End all of the team, and give its places back."""
+        for actor in self.actors:
+            with suppress(ray.exceptions.RayError, ValueError):
+                ray.kill(actor, no_restart=True)
+        with suppress(ray.exceptions.RayError, ValueError):
+            remove_placement_group(self.places)
+        self.actors, self.waiting, self.ready = [], [], False
