@@ -127,7 +127,8 @@ def sample(
         What a worker on Ray asks for; one CPU by default.
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
-        process, or workers on Ray, which then read only their rows. It changes no draw.
+        process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
+        process, or of one worker on Ray. It changes no draw.
     minibatch, delayed_acceptance
         Not part of this version: anything but the default is refused.
 
@@ -155,13 +156,14 @@ def sample(
     _check_choices(prior)
     check_backend(backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
-    backend, ways = _with_backend(backend, ways)
+    check_shards(shards)
+    backend, ways = _with_backend(backend, ways, shards)
     _check_sharding(shards, backend, tempering)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
-    helper = None if backend == "cuda" else CompileHelper()
+    helper = None if backend == "cuda" and shards == 1 else CompileHelper()
     with connected(ways):
         begin = time.monotonic()
         encoder, bins = Encoder.fit(X, max_bins=max_bins, missing_indicators=missing_indicators)
@@ -243,8 +245,9 @@ def resume(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
-    told["backend"], ways = _with_backend(backend or told["backend"], ways)
     told["shards"] = told.get("shards", 1) if shards is None else shards
+    check_shards(told["shards"])
+    told["backend"], ways = _with_backend(backend or told["backend"], ways, told["shards"])
     _check_sharding(told["shards"], told["backend"], told["tempering"])
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
@@ -322,29 +325,30 @@ def _check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
+def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     """Backend that is meant where the chains run, and what workers must ask for to have it."""
     if not ways.on_ray:
-        return local_backend(backend), ways
+        return local_backend(backend, shards), ways
     gpus = ways.resources.gpus
     if backend == "auto" and gpus > 0.0:
         backend = "cuda"
     if backend != "cuda":
         return backend, ways
-    if gpus > 1.0:
+    if shards > 1 and gpus not in (0.0, shards):
+        raise ValueError(f"a worker with shards={shards} has a GPU for each, got resources.gpus={gpus}")
+    if shards == 1 and gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
-    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or float(shards)))
 
 
 def _check_sharding(shards: int, backend: str, tempering: Any) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
-    check_shards(shards)
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend not in ("auto", "numba"):
-        raise ValueError(f"shards={shards} needs backend='numba', got {backend!r}")
+    if backend == "reference":
+        raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
 
 
 def _check_choices(prior: Prior) -> None:

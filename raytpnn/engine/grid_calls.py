@@ -144,7 +144,7 @@ def grid_addresses() -> dict[int, int]:
 
 
 def place_callback(work: np.record, function: Callable[..., None]) -> Any:
-    """Have a chain's passes over rows call a Python function; what is returned must live as long as it runs."""
+    """Have a chain's passes over rows call a Python function; what is returned must outlive the chain."""
     callback = CALLBACK(function)
     for slot, address in grid_addresses().items():
         work.units[slot] = address

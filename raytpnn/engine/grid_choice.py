@@ -1,8 +1,8 @@
 """When one chain at a time on a whole device is quicker than one block of threads a chain.
 
-An estimate from kernels/README.md, not a measurement. One block of threads has the share of a device's bandwidth
-that one of `BLOCKS_OF_MULTIPROCESSOR` on each multiprocessor has; a chain in a grid has all of it, one chain after
-the other, and waits for launches meanwhile, for as long as `OVERHEAD_ROWS` rows take.
+An estimate from kernels/README.md, not a measurement. One block of threads has the share of a device's
+bandwidth that one of `BLOCKS_OF_MULTIPROCESSOR` on each multiprocessor has; a chain in a grid has all of it,
+one chain after the other, and waits for launches meanwhile, for as long as `OVERHEAD_ROWS` rows take.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Two things make launches few. A basis function is built by the pass that first needs it, and moments of one
 that was just built are taken along: whoever builds one asks for them next. And nothing of an evaluation is
-stored: trial fit, score and curvature are remembered as the change of the fit that they come from, and computed
-again where they are needed. Whatever touches the fit or a basis function in that change makes them void, and to
-ask for them then is an error; the moves never do.
+stored: trial fit, score and curvature are remembered as the change of the fit that they come from, and
+computed again where they are needed. Whatever touches the fit or a basis function in that change makes them
+void, and to ask for them then is an error; the moves never do.
 """
 
 from __future__ import annotations

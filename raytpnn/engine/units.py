@@ -131,7 +131,7 @@ def slot_of(name: str) -> int:
 
 
 def unit_addresses(ensemble: bool = False, shards: bool = False) -> np.ndarray:
-    """Addresses of units by slot, (units,) int64; 0 for what only ensembles or shards need, unless asked for."""
+    """Addresses of units by slot, (units,) int64; 0 for what only ensembles or shards need, unless wanted."""
     left_out = () if ensemble else ENSEMBLE_UNIT_NAMES
     left_out += () if shards else SHARD_UNIT_NAMES
     return np.array([0 if name in left_out else compile_unit(name) for name in _SLOTS], np.int64)
