@@ -50,6 +50,13 @@ constexpr int FOR_SUBSET = 12;
 constexpr int BEGIN = 1;
 constexpr int PRIOR_DRAWS = 2;
 
+// raytpnn.engine.grid_layout
+constexpr int TERM_SUMS = 3;
+constexpr int PASS_SUMS = 5;
+constexpr int SLOPE_SUMS = 4;
+constexpr int GRAM_SIDE = 4;
+constexpr int SCORE_TERMS = 8;
+
 // raytpnn.model.families.base
 constexpr int DERIVATIVES = 1;
 constexpr int LIKELIHOOD = 2;

@@ -142,7 +142,8 @@ def sample(
         it pays (never below 20,000 rows); with `minibatch` both are as asked for.
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
-        process, or workers on Ray, which then read only their rows. It changes no draw.
+        process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
+        process, or of one worker on Ray. It changes no draw.
 
     Returns
     -------
@@ -165,13 +166,14 @@ def sample(
     check_backend(backend)
     backend = _check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
-    backend, ways = _with_backend(backend, ways)
-    _check_sharding(shards, backend, tempering)
+    check_shards(shards)
+    backend, ways = _with_backend(backend, ways, shards)
+    _check_sharding(shards, backend, tempering, minibatch)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
-    helper = None if backend == "cuda" else CompileHelper()
+    helper = None if backend == "cuda" and shards == 1 else CompileHelper()
     with connected(ways), RoomForCodes(None if place is None else place.path) as room:
         begin = time.monotonic()
         X, y, sample_weight, offset = training_columns(X, y, sample_weight, offset, streaming=streaming)
@@ -265,9 +267,10 @@ def resume(
     backend = _check_subsets(
         asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
     )
-    told["backend"], ways = _with_backend(backend, ways)
     told["shards"] = told.get("shards", 1) if shards is None else shards
-    _check_sharding(told["shards"], told["backend"], told["tempering"])
+    check_shards(told["shards"])
+    told["backend"], ways = _with_backend(backend, ways, told["shards"])
+    _check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -344,29 +347,32 @@ def _check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def _with_backend(backend: str, ways: Ways) -> tuple[str, Ways]:
+def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     """Backend that is meant where the chains run, and what workers must ask for to have it."""
     if not ways.on_ray:
-        return local_backend(backend), ways
+        return local_backend(backend, shards), ways
     gpus = ways.resources.gpus
     if backend == "auto" and gpus > 0.0:
         backend = "cuda"
     if backend != "cuda":
         return backend, ways
-    if gpus > 1.0:
+    if shards > 1 and gpus not in (0.0, shards):
+        raise ValueError(f"a worker with shards={shards} has a GPU for each, got resources.gpus={gpus}")
+    if shards == 1 and gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
-    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
+    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or float(shards)))
 
 
-def _check_sharding(shards: int, backend: str, tempering: Any) -> None:
+def _check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
-    check_shards(shards)
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend not in ("auto", "numba"):
-        raise ValueError(f"shards={shards} needs backend='numba', got {backend!r}")
+    if backend == "reference":
+        raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
+    if backend == "cuda" and minibatch is not None:
+        raise ValueError(f"minibatch={minibatch} of backend 'cuda' takes one GPU a chain, got shards={shards}")
 
 
 def _check_subset_of_shards(n: int, m: int, shards: int) -> None:

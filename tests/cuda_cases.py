@@ -204,3 +204,6 @@ class HostDevice:
 
     def synchronize(self, event):
         self.drain(event.stream, event)
+
+    def finish(self, stream):
+        self.drain(stream)

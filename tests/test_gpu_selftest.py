@@ -39,6 +39,23 @@ def test_sums_and_forward_pass_are_checked():
 
 
 @needs_compiler
+def test_one_chain_on_a_device_is_checked(monkeypatch):
+    device = HostDevice()
+    assert "equal to that of the CPU" in gpu_selftest.same_grid(device, "poisson")
+    monkeypatch.setattr(gpu_selftest, "TIMED_SWEEPS", 2)
+    assert "ms a sweep; one CPU core" in gpu_selftest.grid_speed(device, 200)
+    assert not device.pieces
+
+
+@needs_compiler
+def test_a_chain_that_goes_another_way_fails(monkeypatch):
+    """Broken twin: stripes added in another order."""
+    monkeypatch.setattr("raytpnn.engine.grid_rows.add_stripes", lambda stripes: stripes[::-1].sum(axis=0))
+    with pytest.raises(ArithmeticError, match="differs from that of the CPU"):
+        gpu_selftest.same_grid(HostDevice(), "gaussian")
+
+
+@needs_compiler
 def test_a_device_that_computes_wrongly_fails(monkeypatch):
     """Broken twin: sums with another gamma."""
     right = gpu_selftest.factor_at_rows
@@ -46,7 +63,7 @@ def test_a_device_that_computes_wrongly_fails(monkeypatch):
         gpu_selftest, "factor_at_rows", lambda problem, b, gamma: right(problem, b, 2 * gamma)
     )
     monkeypatch.setattr(
-        gpu_selftest, "checks_of", lambda d, sizes: [("sums", lambda: gpu_selftest.same_sums(d))]
+        gpu_selftest, "checks_of", lambda d, *sizes: [("sums", lambda: gpu_selftest.same_sums(d))]
     )
     with devices.use(HostDevice()):
         done = run("--gpu-selftest")
@@ -58,6 +75,6 @@ def test_a_device_that_computes_wrongly_fails(monkeypatch):
 @pytest.mark.slow
 def test_the_whole_selftest_on_the_host():
     with devices.use(HostDevice()):
-        told = list(gpu_selftest.selftest(sizes=((50, 2),)))
+        told = list(gpu_selftest.selftest(sizes=((50, 2),), grid_sizes=(100,)))
     assert [outcome for _, outcome, good in told if not good] == []
-    assert len(told) == 11
+    assert len(told) == 16

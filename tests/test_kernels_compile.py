@@ -26,6 +26,10 @@ KERNELS = {
     "sweep": {"sweep_block", "end_sweep"},
     "forward": {"forward", "forward_tables"},
     "langevin": {"langevin_sums"},
+    "rows_grid": {
+        *("grid_pass", "grid_slopes", "grid_many_slopes", "grid_update", "grid_shift", "grid_terms"),
+        *("grid_scores", "grid_gram", "grid_join", "grid_watch"),
+    },
 }
 VARIANTS = [(), ("WIDE_CODES=1", "TABLES_IN_SHARED=0")]
 # Tables of the default settings: three of 256 entries in float32 a variable.

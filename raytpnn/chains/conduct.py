@@ -127,7 +127,7 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
 
     from raytpnn.engine.warm import compile_all
 
-    if plan.backend not in ("reference", "cuda"):
+    if plan.backend not in ("reference", "cuda") or (plan.backend == "cuda" and plan.shards > 1):
         # Else every worker would compile for itself.
         compile_all()
         if plan.tempering is not None:
@@ -140,7 +140,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
 
     uri, chains = store.place.uri, plan.length.chains
     asked = ways.resources, ways.reporter, version("raytpnn")
-    if plan.shards > 1:
+    # Shards on GPUs are those of one worker, see `grid_host`.
+    if plan.shards > 1 and plan.backend != "cuda":
         from raytpnn.chains.ray_shards import ShardExecutor
         from raytpnn.engine.meeting import compile_meeting
 

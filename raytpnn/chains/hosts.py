@@ -11,14 +11,18 @@ __all__ = ["local_hosts", "one_host"]
 
 
 def local_hosts(plan: Plan, store: BlockStore, workers: int, cores: int) -> list[Host]:
-    """Workers within this process: one a GPU for backend "cuda", else so many of one chain or shard each."""
+    """Workers within this process: for backend "cuda" one a GPU, or one a group of GPUs, else one a chain."""
     if plan.backend != "cuda":
         workers = max(workers // plan.shards, 1)
         return [ChainHost(plan, store) for _ in range(min(workers, plan.length.chains))]
+    from raytpnn.chains.grid_host import grid_hosts, in_grids
     from raytpnn.chains.group_host import GroupHost
     from raytpnn.engine.device import find_devices
 
-    devices = find_devices()[: plan.length.chains]
+    devices = find_devices()
+    if in_grids(plan, devices):
+        return list(grid_hosts(plan, store, devices))
+    devices = devices[: plan.length.chains]
     return [GroupHost(plan, store, device, max(cores // len(devices), 1)) for device in devices]
 
 
@@ -28,7 +32,11 @@ def one_host(plan: Plan, store: BlockStore, threads: int, gpu_share: float) -> H
         return PartHost(plan, store)
     if plan.backend != "cuda":
         return ChainHost(plan, store, threads)
+    from raytpnn.chains.grid_host import grid_hosts, in_grids
     from raytpnn.chains.group_host import GroupHost
     from raytpnn.engine.device import find_devices
 
-    return GroupHost(plan, store, find_devices()[0], threads, min(gpu_share, 1.0))
+    devices = find_devices()
+    if plan.shards > 1 or (gpu_share >= 1.0 and in_grids(plan, devices[:1])):
+        return grid_hosts(plan, store, devices[: plan.shards])[0]
+    return GroupHost(plan, store, devices[0], threads, min(gpu_share, 1.0))

@@ -19,20 +19,27 @@ KERNELS = {
     "sweep": ("sweep_block", "end_sweep"),
     "forward": ("forward_tables", "forward"),
     "langevin": ("langevin_sums",),
+    "rows_grid": ("grid_pass", "grid_slopes", "grid_many_slopes", "grid_gram"),
 }
 FAMILIES = ("gaussian", "bernoulli", "poisson")
 # Rows and chains of the timings, and sweeps of each.
 SIZES = ((1_000, 16), (1_000, 256), (10_000, 256), (100_000, 64))
 TIMED_SWEEPS = 20
+# Rows of the timings of one chain on a whole device.
+GRID_SIZES = (10_000, 100_000, 1_000_000)
 
 
-def selftest(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[tuple[str, str, bool]]:
+def selftest(
+    sizes: tuple[tuple[int, int], ...] = SIZES, grid_sizes: tuple[int, ...] = GRID_SIZES
+) -> Iterator[tuple[str, str, bool]]:
     """Check every device that this process may use.
 
     Parameters
     ----------
     sizes : tuple of (rows, chains)
         Of the timings.
+    grid_sizes : tuple of rows
+        Of the timings of one chain on the whole device.
 
     Yields
     ------
@@ -45,14 +52,16 @@ def selftest(sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[tuple[str, 
         told = f"{device.name}, {limits.architecture}, {limits.multiprocessors} multiprocessors, {memory}"
         yield "device", told, True
         with use(device):
-            for name, check in checks_of(device, sizes):
+            for name, check in checks_of(device, sizes, grid_sizes):
                 try:
                     yield name, check(), True
                 except Exception as problem:
                     yield name, f"FAILED: {type(problem).__name__}: {' '.join(str(problem).split())}", False
 
 
-def checks_of(device: Device, sizes: tuple[tuple[int, int], ...]) -> list[tuple[str, Callable[[], str]]]:
+def checks_of(
+    device: Device, sizes: tuple[tuple[int, int], ...], grid_sizes: tuple[int, ...] = GRID_SIZES
+) -> list[tuple[str, Callable[[], str]]]:
     """What is looked at, by name; a check returns its outcome or raises."""
     return [
         *((f"compile {name}.cu", partial(compiled, device, name)) for name in KERNEL_FILES),
@@ -60,7 +69,9 @@ def checks_of(device: Device, sizes: tuple[tuple[int, int], ...]) -> list[tuple[
         ("draws, tempered", partial(same_draws, "gaussian", tempered=True)),
         ("forward.cu", partial(same_forward, device)),
         ("langevin.cu", partial(same_sums, device)),
+        *((f"rows_grid.cu, {family}", partial(same_grid, device, family)) for family in FAMILIES),
         *((f"speed, n={n:,}", partial(speed, device, n, chains)) for n, chains in sizes),
+        *((f"one chain, n={n:,}", partial(grid_speed, device, n)) for n in grid_sizes),
     ]
 
 
@@ -134,8 +145,8 @@ def same_forward(device: Device) -> str:
     return f"largest difference to the CPU {worst:.2g}"
 
 
-def small_problem(n: int) -> tuple[Any, Any]:
-    """A plan's problem and settings on made-up rows."""
+def small_problem(n: int, family: str = "gaussian") -> tuple[Any, Any]:
+    """A plan and its problem on made-up rows."""
     from raytpnn.chains.plan import Length, make_plan
     from raytpnn.data.encoder import Encoder
     from raytpnn.data.rows_io import TrainingRows
@@ -143,11 +154,11 @@ def small_problem(n: int) -> tuple[Any, Any]:
     from raytpnn.model.families import get_family
     from raytpnn.model.prior import Prior
 
-    X, y = example("gaussian", n)
+    X, y = example(family, n)
     _, bins = Encoder.fit(X)
     p = bins.n_features
-    rows = TrainingRows(bins, y, np.ones(n), np.zeros(n), np.full(p, 1.0 / p))
-    plan = make_plan(rows, get_family("gaussian"), Prior(), Moves(), 0, Length(1, 1, 1), "numba")
+    rows = TrainingRows(bins, y.astype(float), np.ones(n), np.zeros(n), np.full(p, 1.0 / p))
+    plan = make_plan(rows, get_family(family), Prior(), Moves(), 0, Length(1, 1, 1), "numba")
     return plan, plan.problem
 
 
@@ -208,4 +219,53 @@ def speed(device: Device, n: int, chains: int) -> str:
     return (
         f"{group.width} chains: {rate:,.0f} sweeps a second; one CPU core: {core_rate:,.0f}; "
         f"ratio {rate / core_rate:.1f}"
+    )
+
+
+def chains_of(plan: Any, devices: list[Device]) -> tuple[Any, Any]:
+    """The same chain with its rows on devices, and on a CPU core."""
+    from raytpnn.engine.chain import Chain
+    from raytpnn.engine.execution import block_runner
+    from raytpnn.engine.grid_chain import GridChain
+
+    made_of = plan.problem, plan.settings
+    return (
+        GridChain(*made_of, plan.first_state(0), devices, plan.watched),
+        Chain(*made_of, plan.first_state(0), block_runner("numba"), plan.watched),
+    )
+
+
+def same_grid(device: Device, family: str) -> str:
+    """One chain with its rows in two shards of the device beside a CPU core: states must be equal."""
+    n, sweeps = 20_000, 12
+    plan, _ = small_problem(n, family)
+    grid, core = chains_of(plan, [device, device])
+    try:
+        for chain in (grid, core):
+            chain.run(0, sweeps, sweeps // 2, 1)
+    finally:
+        grid.close()
+    if grid.checkpoint() != core.checkpoint():
+        raise ArithmeticError(f"the state after {sweeps} sweeps of {n:,} rows differs from that of the CPU")
+    return f"equal to that of the CPU, {sweeps} sweeps of {n:,} rows in two shards, {int(grid.state.K)} terms"
+
+
+def grid_speed(device: Device, n: int) -> str:
+    """Time sweeps of one chain on the whole device beside sweeps of one on a CPU core."""
+    plan, _ = small_problem(n)
+    sweeps = TIMED_SWEEPS
+    seconds = []
+    grid, core = chains_of(plan, [device])
+    try:
+        for chain in (grid, core):
+            # Terms come first: a chain without any is no measure.
+            chain.run(0, sweeps, 10**6, 1)
+            begin = time.monotonic()
+            chain.run(sweeps, sweeps, 10**6, 1)
+            seconds.append((time.monotonic() - begin) / sweeps)
+    finally:
+        grid.close()
+    return (
+        f"{int(grid.state.K)} terms: {1e3 * seconds[0]:,.2f} ms a sweep; one CPU core: "
+        f"{1e3 * seconds[1]:,.2f}; ratio {seconds[1] / seconds[0]:.1f}"
     )

@@ -204,3 +204,7 @@ class CuPyDevice:
     def synchronize(self, event: Any) -> None:
         """Wait for an event here."""
         event.synchronize()
+
+    def finish(self, stream: Any) -> None:
+        """Wait for a stream here."""
+        stream.synchronize()

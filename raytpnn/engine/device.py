@@ -123,7 +123,10 @@ class Device(Protocol):
         """Let a stream go on only after an event."""
 
     def synchronize(self, event: Any) -> None:
-        """Wait for an event here."""
+        """Wait for an event here; may sleep meanwhile."""
+
+    def finish(self, stream: Any) -> None:
+        """Wait for all that is enqueued on a stream so far, without sleeping: for what takes microseconds."""
 
 
 _used: list[Sequence[Device]] = []

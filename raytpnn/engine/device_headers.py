@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine import device_layout, layout, prior_draw, random, rows, subset, swap, tables
+from raytpnn.engine import device_layout, grid_layout, layout, prior_draw, random, rows, subset, swap, tables
 from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import coefficient, langevin, trial
 from raytpnn.model.families import FAMILIES, base
@@ -44,6 +44,7 @@ SHARED = (
         ),
     ),
     (device_layout, ("BEGIN", "PRIOR_DRAWS")),
+    (grid_layout, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS")),
     (base, ("DERIVATIVES", "LIKELIHOOD")),
     (rows, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
@@ -120,6 +121,8 @@ def layout_header() -> str:
         "Ladder": LADDER,
         "DeviceWork": device_layout.DEVICE_WORK,
         "DeviceRecord": device_layout.DEVICE_RECORD,
+        "GridShard": grid_layout.GRID_SHARD,
+        "GridCommand": grid_layout.GRID_COMMAND,
     }
     text = NOTICE + "\nnamespace raytpnn {\n"
     text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))

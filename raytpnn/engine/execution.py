@@ -16,8 +16,10 @@ def check_backend(backend: str) -> None:
         raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(BACKENDS)}")
 
 
-def local_backend(backend: str) -> str:
-    """Backend that a name stands for in this process: "auto" is "cuda" if there is a GPU that it can use.
+def local_backend(backend: str, shards: int = 1) -> str:
+    """Backend that a name stands for in this process.
+
+    "auto" is "cuda" if there is a GPU that it can use, and one for every shard of the rows.
 
     Raises
     ------
@@ -29,12 +31,12 @@ def local_backend(backend: str) -> str:
         from raytpnn.engine.device import DeviceError, find_devices
 
         try:
-            find_devices()
+            count = len(find_devices())
         except DeviceError:
             if backend == "cuda":
                 raise
             return "auto"
-        return "cuda"
+        return "auto" if backend == "auto" and count < shards else "cuda"
     return backend
 
 

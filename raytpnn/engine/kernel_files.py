@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["KERNEL_FILES", "kernel_folder", "kernel_source"]
 
 # Every file of kernels, by the name under which it is compiled.
-KERNEL_FILES = ("sweep", "forward", "langevin")
+KERNEL_FILES = ("sweep", "forward", "langevin", "rows_grid")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)".*$', re.MULTILINE)
 # NVRTC has no __builtin_offsetof, by which layout.cuh compares its records with ours; this is the same to it.
 FOR_NVRTC = (

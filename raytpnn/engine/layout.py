@@ -15,7 +15,7 @@ from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 MOST_TERMS = 1024
 MOST_VARIABLES = 16
 # Functions compiled apart, see `units.py`; room for some more.
-MOST_UNITS = 32
+MOST_UNITS = 48
 
 # Slots of State.scalar.
 INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)

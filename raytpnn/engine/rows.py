@@ -1,7 +1,8 @@
 """Passes over the rows: all work that grows with n is here.
 
 Basis functions are named by their row in the phi matrix: 0 ... K - 1 for the terms, K_max for the trial.
-The reference execution replaces every function of this file by NumPy, see `reference.py`.
+The reference execution replaces every function of this file by NumPy, see `reference.py`. What the moves call
+are units: the grid execution puts addresses of others in their place, see `grid_calls.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from raytpnn.engine.memory import (
     singles,
 )
 from raytpnn.engine.stripes import combine, stripe_sums
-from raytpnn.engine.types import DOUBLE, FEATURES, INTEGER, NOTHING, PROBLEM_T, SETTINGS_T, WORK_T
+from raytpnn.engine.types import (
+    DOUBLE,
+    FEATURES,
+    INTEGER,
+    NOTHING,
+    PAIR,
+    PROBLEM_T,
+    SETTINGS_T,
+    VECTOR,
+    WORK_T,
+)
 from raytpnn.engine.units import unit
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.model.families.dispatch import family_rows
@@ -54,7 +65,7 @@ def gather_codes(problem, feature):
             octets[i] = all_octets[rows[i]]
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, INTEGER))
 def multiply_factor(problem, work, feature, j, row):
     """Multiply factor table j into a basis function, or start it with the first factor.
 
@@ -179,7 +190,7 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
         work.sums[i] = total[i]
 
 
-@internal
+@unit(PAIR(PROBLEM_T, WORK_T, INTEGER))
 def phi_moments(problem, work, row):
     """Sums of score * phi and curvature * phi^2 with the derivatives in `work`."""
     n = problem.n
@@ -198,7 +209,7 @@ def phi_moments(problem, work, row):
     return total[0], total[1]
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, DOUBLE, INTEGER, DOUBLE))
 def replace_term(problem, work, k, old_beta, row, new_beta):
     """Put new_beta * phi[row] in the place of term k in the fit, and phi[row] in that of phi[k]."""
     n = problem.n
@@ -211,7 +222,7 @@ def replace_term(problem, work, k, old_beta, row, new_beta):
         old[i] = new[i]
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER))
 def copy_phi(problem, work, source, target):
     """Copy one basis function to another row."""
     n = problem.n
@@ -221,7 +232,7 @@ def copy_phi(problem, work, source, target):
         left[i] = right[i]
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T))
 def take_trial_fit(problem, work):
     """Take trial_fit over as the fit."""
     fit = doubles(work.fit, problem.n)
@@ -230,7 +241,7 @@ def take_trial_fit(problem, work):
         fit[i] = trial[i]
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, DOUBLE))
 def shift_fit(problem, work, amount):
     """Add a constant to the fit."""
     fit = doubles(work.fit, problem.n)
@@ -238,7 +249,7 @@ def shift_fit(problem, work, amount):
         fit[i] += amount
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, DOUBLE, VECTOR, INTEGER))
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
     """Write offset + intercept + sum of coefficients * phi, terms in stored order, to a fit."""
     n = problem.n
@@ -277,7 +288,7 @@ def gram_block(problem, work, low, high, start, stop, sums):
         place += k + 2
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER))
 def gram_matrix(problem, settings, work, K):
     """Weighted Gram matrix of (1, phi_1, ..., phi_K), lower triangle, into work.gram."""
     side = settings.K_max + 1
@@ -304,7 +315,7 @@ def gram_matrix(problem, settings, work, K):
         low = high
 
 
-@internal
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, VECTOR))
 def score_of_terms(problem, work, K, out):
     """out[1:] = score in `work` against phi_1, ..., phi_K."""
     n = problem.n

@@ -19,24 +19,33 @@ from raytpnn.engine.layout import WORK
 from raytpnn.engine.types import WORK_T
 from raytpnn.numerics.jit import internal
 
-__all__ = ["UNIT_NAMES", "compile_unit", "is_cached", "unit", "unit_addresses"]
+__all__ = ["UNIT_NAMES", "compile_as_unit", "compile_unit", "is_cached", "slot_of", "unit", "unit_addresses"]
 
 # Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
 UNIT_NAMES = (
     "begin_block",
     "birth",
     "build_phi",
+    "copy_phi",
     "death",
     "draw_new_set",
     "draw_nuisance",
     "draw_scales",
     "evaluate",
+    "fit_from_terms",
+    "gram_matrix",
     "joint_beta",
     "log_likelihood_change",
     "log_ratio_of_move",
+    "multiply_factor",
+    "phi_moments",
     "prior_factor",
     "propose_set",
+    "replace_term",
+    "score_of_terms",
+    "shift_fit",
     "sweep",
+    "take_trial_fit",
     "term_tables",
     "try_restructure",
     "update_intercept",
@@ -110,7 +119,12 @@ def is_cached(name: str) -> bool:
 
 def compile_unit(name: str) -> int:
     """Compile a unit, or take it from the cache; returns its address."""
-    dispatcher, signature = _unit(name)
+    return compile_as_unit(name, _unit(name)[0])
+
+
+def compile_as_unit(name: str, dispatcher: Any) -> int:
+    """Compile a function that can stand in a unit's place; returns its address."""
+    _, signature = _unit(name)
     dispatcher.compile(signature.args)
     result = dispatcher.overloads[signature.args]
     if result.signature.return_type != signature.return_type:
@@ -118,6 +132,11 @@ def compile_unit(name: str) -> int:
             f"unit {name} returns {result.signature.return_type}, declared as {signature.return_type}"
         )
     return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def slot_of(name: str) -> int:
+    """Place of a unit's address in Work.units."""
+    return _SLOTS.index(name)
 
 
 def unit_addresses(ensemble: bool = False, subsets: bool = False, shards: bool = False) -> np.ndarray:

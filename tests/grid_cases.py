@@ -1,0 +1,129 @@
+"""A chain whose rows lie on devices of the CPU host, beside the compiled one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from chain_cases import Case, make_case
+from cuda_cases import HostDevice
+from cuda_host.build import HostError
+from kernel_cases import differing, differing_draws
+
+from raytpnn.engine.chain import Block, Chain
+from raytpnn.engine.grid_chain import GridChain
+from raytpnn.engine.layout import STATE
+from raytpnn.engine.settings import Moves
+from raytpnn.model.prior import Prior
+
+# High orders are likely: all from 1 to 4 are met.
+PRIOR = Prior(K_max=10, max_order=4, gamma_adding=0.3)
+ORDERS = ("ascending", "descending", "random")
+
+
+class CountingDevice(HostDevice):
+    """A device that counts what is asked of it."""
+
+    def __init__(self, *args, **options) -> None:
+        super().__init__(*args, **options)
+        self.forget()
+        self.most_bytes = 0
+
+    def forget(self):
+        """Count anew."""
+        self.uploads, self.downloads, self.waits = [], [], 0
+        self.launches = []
+
+    def allocate(self, n_bytes):
+        address = super().allocate(n_bytes)
+        self.most_bytes = max(self.most_bytes, sum(self.pieces.values()))
+        return address
+
+    def upload(self, address, source, stream):
+        self.uploads.append(source.nbytes)
+        super().upload(address, source, stream)
+
+    def download(self, target, address, stream):
+        self.downloads.append(target.nbytes)
+        super().download(target, address, stream)
+
+    def finish(self, stream):
+        self.waits += 1
+        super().finish(stream)
+
+
+def weighed(case: Case, stripe=None) -> Case:
+    """Give a case weights that differ, some of them 0, and stripes of any length if given."""
+    rng = np.random.default_rng(8)
+    n = len(case.problem.y)
+    case.problem.w[:] = rng.gamma(2.0, 0.5, n) * (rng.random(n) > 0.1)
+    case.settings.weight_sum = case.problem.w.sum()
+    if stripe is not None:
+        case.problem.record.stripe[:] = stripe
+    return case
+
+
+def grid_chain(case: Case, devices, **options) -> GridChain:
+    """The same chain on devices, from the state at which the case's own chain is."""
+    state = np.frombuffer(case.chain.checkpoint(), STATE).copy().view(np.recarray)[0]
+    return GridChain(case.problem, case.settings, state, devices, case.chain.watched, **options)
+
+
+def differences(case: Case, chain: GridChain, blocks, thin=2) -> list[str]:
+    """Run both; fields of states and draws that differ, by their bytes."""
+    warmup, first, found = sum(blocks) // 3, 0, []
+    for sweeps in blocks:
+        expected = case.chain.run(first, sweeps, warmup, thin)
+        got: Block = chain.run(first, sweeps, warmup, thin)
+        assert (got.sweeps, got.draws) == (expected.sweeps, expected.draws)
+        found += ["progress"] * (chain.progress != case.chain.progress)
+        found += differing_draws(got.record, expected.record)
+        found += differing(np.asarray(chain.state), np.asarray(case.chain.state))
+        first += sweeps
+    return found
+
+
+def short_case() -> Case:
+    """Four row blocks, three of them of one stripe; missing values, terms of orders 1 to 3, joint draws."""
+    n = 9000
+    stripe = np.repeat([0, 8700, n], [4, 9, 4])
+    prior = Prior(K_max=8, max_order=4, gamma_adding=0.1)
+    moves = Moves(joint_beta_every=2)
+    y = np.arange(n) % 2.0
+    case = make_case("bernoulli", n=n, p=5, prior=prior, moves=moves, missing=0.1, y=y)
+    draws = (case.prior_draw() for _ in range(1000))
+    case.load(next(d for d in draws if {len(t.features) for t in d.terms} >= {1, 2, 3}), 0)
+    case.chain.watched = case.chain.watched[::50]
+    return weighed(case, stripe)
+
+
+def outcome(chain: Chain) -> bytes:
+    """State and watched rows after some sweeps."""
+    record = chain.run(0, 4, 2, 1).record
+    return chain.checkpoint() + record.fit.tobytes() + record.size.tobytes()
+
+
+def expected_outcome() -> bytes:
+    """Those of the compiled chain."""
+    return outcome(short_case().chain)
+
+
+def grid_verdict(expected: bytes, folder: Path | None = None, variant: str = "plain") -> str:
+    """What the kernels of a folder do: "same", "different", or the fault that the host reports."""
+    for order in ORDERS:
+        try:
+            devices = [HostDevice("lazy", order, folder=folder, variant=variant) for _ in range(2)]
+            chain = grid_chain(short_case(), devices)
+            found = outcome(chain)
+            chain.close()
+        except HostError as problem:
+            return f"fault: {problem}"
+        if found != expected:
+            return "different"
+    return "same"
+
+
+if __name__ == "__main__":
+    # A process of its own, for builds that need a runtime preloaded.
+    print(grid_verdict(Path(sys.argv[1]).read_bytes(), variant=sys.argv[2]))

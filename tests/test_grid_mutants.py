@@ -1,0 +1,132 @@
+"""Deliberately broken kernels of rows_grid.cu are noticed, and the whole ones run clean under sanitizers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from pathlib import Path
+
+import pytest
+from cuda_host.build import COMPILER, compile_library
+from grid_cases import expected_outcome, grid_verdict
+from test_kernels_mutants import run_sanitized
+
+from raytpnn.engine.kernel_files import kernel_folder
+
+pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]
+
+FILE = "rows_grid.cu"
+BARRIER = "__syncthreads();"
+# Name, what stands there, what is put in its place.
+MUTANTS = [
+    (
+        "wrong lane order",
+        "sums[first + s] + chain.lanes[s][lane];",
+        "sums[first + s] + chain.lanes[s][HALF_LANES - 1 - lane];",
+    ),
+    ("lanes half as far apart", "i < rows.stop; i += LANES) add", "i < rows.stop; i += LANES / 2) add"),
+    ("swapped tables of slopes", "in_b[f] = look(order + j, j, i)", "in_b[f] = look(2 * order + j, j, i)"),
+    (
+        "factor of another feature",
+        "const float factor = look(other, other, i);",
+        "const float factor = look(other, 0, i);",
+    ),
+    ("factor that is its own other", "if (from + f == other) continue;", ""),
+    ("slopes in another place", "out[s + SLOPE_SUMS * from] = total;", "out[s + SLOPE_SUMS] = total;"),
+    ("start in spite of a source", "j == 0 && command->source < 0 ?", "j == 0 ?"),
+    ("a row block too few", "b < stop; ++b) total", "b < stop - 1; ++b) total"),
+    ("stripe of another device", "int b = (int)shard->stripe_block[stripe]; b", "int b = 0; b"),
+    (
+        "row blocks in reverse",
+        "for (int b = (int)shard->stripe_block[stripe]; b < stop; ++b)",
+        "for (int b = stop - 1; b >= (int)shard->stripe_block[stripe]; --b)",
+    ),
+    (
+        "wrong line of partial sums",
+        "partial) + row_block * command->columns + first;",
+        "partial) + row_block * terms;",
+    ),
+    ("wrong tile", "right -= ++left;", "right -= left++;"),
+    ("wrong side of a tile", "value_at(left * GRAM_SIDE + a, i)", "value_at(right * GRAM_SIDE + a, i)"),
+    (
+        "copied before it is read",
+        "if (out) out[i] = changed(i);\n        if (target) target[i] = source[i];",
+        "if (target) target[i] = source[i];\n        if (out) out[i] = changed(i);",
+    ),
+    (
+        "second moments of the first",
+        "add_moments(given, grid_phi(*shard, command->second)[i]",
+        "add_moments(given, grid_phi(*shard, command->row)[i]",
+    ),
+    ("a term too few", "for (int k = 0; k < terms; ++k) value", "for (int k = 1; k < terms; ++k) value"),
+    (
+        "shift of the first row only",
+        "[=](int i) { out[i] += amount; }",
+        "[=](int i) { if (i == 0) out[i] += amount; }",
+    ),
+    (
+        "watched rows of another term",
+        "grid_phi(*shard, line - 1)",
+        "grid_phi(*shard, line > 1 ? line - 2 : 0)",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return expected_outcome()
+
+
+def in_child(expected, folder, results):
+    results.put(grid_verdict(expected, folder))
+
+
+def verdict_of_child(expected, folder):
+    """Verdict from a process of its own: a broken kernel may crash or never end."""
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    child = context.Process(target=in_child, args=(expected, folder, results))
+    child.start()
+    child.join(180)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        return "never ends"
+    return results.get(timeout=5) if child.exitcode == 0 else f"crash {child.exitcode}"
+
+
+def copy_with(tmp_path, text):
+    folder = tmp_path / "kernels"
+    shutil.copytree(kernel_folder(), folder)
+    (folder / FILE).write_text(text)
+    return folder
+
+
+def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
+    folder = copy_with(tmp_path, (kernel_folder() / FILE).read_text())
+    assert verdict_of_child(expected, folder) == "same"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[name for name, *_ in MUTANTS])
+def test_a_mutant_is_noticed(mutant, expected, tmp_path):
+    name, before, after = mutant
+    text = (kernel_folder() / FILE).read_text()
+    assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times"
+    assert verdict_of_child(expected, copy_with(tmp_path, text.replace(before, after))) != "same"
+
+
+def test_every_barrier_is_missed(expected, tmp_path):
+    pieces = (kernel_folder() / FILE).read_text().split(BARRIER)
+    assert len(pieces) == 5
+    for i in range(1, len(pieces)):
+        text = BARRIER.join(pieces[:i]) + ";" + BARRIER.join(pieces[i:])
+        folder = copy_with(tmp_path / str(i), text)
+        assert verdict_of_child(expected, folder) != "same", f"barrier {i}"
+
+
+def test_sanitizers_find_nothing(expected, tmp_path):
+    (tmp_path / "expected").write_bytes(expected)
+    compile_library(kernel_folder() / FILE, ("WIDE_CODES=0", "TABLES_IN_SHARED=1"), "sanitized")
+    done = run_sanitized(Path(__file__).parent / "grid_cases.py", tmp_path / "expected", "sanitized")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "same"

@@ -1,0 +1,99 @@
+"""Runs with rows on several devices of the CPU host: the same draws and files as those of "numba"."""
+
+from __future__ import annotations
+
+import pytest
+from cuda_cases import HostDevice
+from cuda_host.build import COMPILER
+from test_cuda_runs import assert_same_run, fit
+
+import raytpnn
+from raytpnn.engine import device as devices
+from raytpnn.engine import grid_choice
+from raytpnn.engine.device import DeviceError, Limits
+from raytpnn.engine.grid_choice import grid_pays
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
+FEW = {"chains": 2, "warmup": 12, "draws": 6, "thin": 1}
+
+
+@pytest.fixture(scope="module")
+def numba_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("numba") / "run"
+    fit(out, "numba", **FEW)
+    return out
+
+
+def fit_in_grids(out, count, **options):
+    """Fit on so many devices; returns them, their memory given back."""
+    made = [HostDevice("lazy", order="random") for _ in range(count)]
+    with devices.use(*made):
+        fit(out, options.pop("backend", "cuda"), **FEW, **options)
+    assert not any(device.pieces for device in made)
+    return made
+
+
+def kernels_of(made):
+    return {kernel for device in made for kernel, *_ in device.launches}
+
+
+@needs_compiler
+@pytest.mark.parametrize("backend", ["cuda", "auto"])
+def test_shards_on_devices_write_the_files_of_numba(numba_run, tmp_path, backend):
+    made = fit_in_grids(tmp_path / "run", 4, shards=2, backend=backend)
+    assert_same_run(tmp_path / "run", numba_run)
+    # Two chains at a time, each on two devices; 30 rows are one row block, which the second of each pair has.
+    assert [bool(device.launches) for device in made] == [False, True, False, True]
+    assert "grid_pass" in kernels_of(made)
+
+
+@needs_compiler
+def test_few_chains_of_many_rows_run_in_grids(numba_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(grid_choice, "OVERHEAD_ROWS", 0)
+    monkeypatch.setattr(grid_choice, "MARGIN", 1)
+    made = fit_in_grids(tmp_path / "run", 1)
+    assert_same_run(tmp_path / "run", numba_run)
+    assert "grid_pass" in kernels_of(made)
+    assert "sweep_block" not in kernels_of(made)
+
+
+@needs_compiler
+def test_a_run_in_grids_is_resumed_without_them(numba_run, tmp_path):
+    fit_in_grids(tmp_path / "run", 2, shards=2)
+    next((tmp_path / "run" / "checkpoint").rglob("*block=0*")).unlink()
+    raytpnn.resume(tmp_path / "run", executor="threads", backend="numba", shards=1)
+    assert_same_run(tmp_path / "run", numba_run)
+
+
+def test_too_few_devices_are_said():
+    with devices.use(HostDevice()), pytest.raises(DeviceError, match="needs 2 GPUs, this process sees 1"):
+        fit(None, "cuda", shards=2, **FEW)
+
+
+def test_auto_with_more_shards_than_devices_stays_on_the_cpu():
+    device = HostDevice()
+    with devices.use(device):
+        post = fit(None, "auto", shards=2, **FEW)
+    assert not device.launches
+    assert post.config["backend"] == "auto"
+
+
+def test_replicas_have_no_shards_on_devices():
+    with devices.use(HostDevice(), HostDevice()), pytest.raises(ValueError, match="leave tempering out"):
+        fit(None, "cuda", shards=2, tempering=raytpnn.Tempering(replicas=2), **FEW)
+
+
+@pytest.mark.parametrize(
+    ("n", "chains", "pays"),
+    [
+        (1_000, 1, False),
+        (1_000_000, 1, True),
+        (1_000_000, 4, True),
+        (1_000_000, 400, False),
+        (20_000, 4, False),
+    ],
+)
+def test_the_rule(n, chains, pays):
+    """On 108 multiprocessors; many chains or few rows are better off with a block of threads each."""
+    limits = Limits("sm_80", 108, 167_936, 166_912, 40 * 2**30)
+    assert grid_pays(limits, n, chains) is pays
