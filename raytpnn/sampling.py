@@ -372,7 +372,9 @@ def _check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
     if backend == "cuda" and minibatch is not None:
-        raise ValueError(f"minibatch={minibatch} of backend 'cuda' takes one GPU a chain, got shards={shards}")
+        raise ValueError(
+            f"minibatch={minibatch} of backend 'cuda' takes one GPU a chain, got shards={shards}"
+        )
 
 
 def _check_subset_of_shards(n: int, m: int, shards: int) -> None:

@@ -36,7 +36,7 @@ class GridHost(ChainHost):
 
 
 def in_grids(plan: Plan, devices: Sequence[Device]) -> bool:
-    """Whether a plan's chains run one at a time, see `grid_choice`; replicas and minibatch chains never do."""
+    """Whether a plan's chains run one at a time, see `grid_choice`; replicas and minibatches never do."""
     if plan.tempering is not None or plan.subsets.rows:
         return False
     if plan.shards > 1:
