@@ -67,7 +67,7 @@ def test_genomics_says_at_once_that_it_cannot_draw(monkeypatch, tmp_path):
 def test_coverage_of_abalone(real_data, capsys, monkeypatch):
     size = ["--splits", "1", "--chains", "2", "--warmup", "150", "--draws", "100"]
     monkeypatch.setattr("sys.argv", ["x", "--data-dir", str(real_data), *size])
-    load(EXAMPLES / "coverage.py").main()
+    load(EXAMPLES / "interval_coverage.py").main()
     tables = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert [cells(line)[0] for line in tables[2:5]] == ["50%", "80%", "95%"]
     assert all(0.0 < float(cells(line)[1]) < 1.0 for line in tables[2:5])
@@ -79,7 +79,7 @@ def test_coverage_of_abalone(real_data, capsys, monkeypatch):
 
 
 def test_coverage_without_data_says_what_to_give(capsys, monkeypatch, tmp_path):
-    main = load(EXAMPLES / "coverage.py").main
+    main = load(EXAMPLES / "interval_coverage.py").main
     monkeypatch.delenv("RAYTPNN_DATA", raising=False)
     for options, message in (([], "set RAYTPNN_DATA"), (["--data-dir", str(tmp_path)], "there is no file")):
         monkeypatch.setattr("sys.argv", ["x", *options])

@@ -1,7 +1,7 @@
 """How often do predictive intervals hold new responses? Abalone, five splits, as a Markdown table.
 
-    python examples/coverage.py --data-dir DATA            default: the folder named by RAYTPNN_DATA
-    python examples/coverage.py --splits 1 --warmup 200 --draws 200     a quick look
+    python examples/interval_coverage.py --data-dir DATA            default: the folder named by RAYTPNN_DATA
+    python examples/interval_coverage.py --splits 1 --warmup 200 --draws 200     a quick look
 
 The model has one noise variance for all rows. The rings of old abalone scatter more than those of young ones,
 so that intervals are too wide where few rings are predicted and too narrow where many are, while the coverage
