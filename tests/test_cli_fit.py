@@ -170,7 +170,7 @@ def test_the_offset_of_the_fit_is_found_in_new_data(visits, folder, given):
 def test_diagnose_tells_people_and_programs(price):
     done = run("diagnose", price[0])
     assert done.returncode == 3, "120 sweeps are not enough for R-hat 1.01"
-    for text in ("This is a finished run", "Did it converge?", "What to do:", "R-hat", "langevin"):
+    for text in ("This is a finished run", "Did it converge?", "What to do:", "R-hat", "Langevin"):
         assert text in done.stdout
     told = json.loads(call("diagnose", price[0], "--json").stdout)
     assert (told["state"], told["converged"], told["blocks"]) == ("finished", False, 4)
