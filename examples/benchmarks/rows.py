@@ -7,7 +7,7 @@ Simulated data: 50 uniform features, seven of which matter, additive and in pair
 about 5). Chains run on one thread and seconds are its processor time, so that a busy machine does little
 harm. `sweep`: a minibatch chain and then some sweeps of all rows lead to a state; from it every method warms
 up (delayed acceptance tuning itself as in a run of its own) and runs the same number of sweeps. `ess`: the
-same for some chains; effective draws (bulk, arviz-stats) of f at 64 rows.
+same for some chains; effective draws (bulk, arviz-stats) of f at 64 rows, of each chain by itself, added up.
 """
 
 from __future__ import annotations
@@ -150,8 +150,11 @@ def ess_table(options: argparse.Namespace) -> None:
                 )
                 seconds += spent * options.sweeps
                 fits.append(block.record.fit[: block.draws])
-            f = np.array(fits)
-            ess = np.array([float(array_stats.ess(f[:, :, i], method="bulk")) for i in range(f.shape[2])])
+            # By chain: at that many rows chains this short have not met.
+            ess = sum(
+                np.array([float(array_stats.ess(f[None, :, i], method="bulk")) for i in range(f.shape[1])])
+                for f in fits
+            )
             rate = np.median(ess) / seconds
             plain = plain or rate
             spent = 1000 * seconds / options.sweeps / len(states)
