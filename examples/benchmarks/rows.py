@@ -5,9 +5,9 @@
 
 Simulated data: 50 uniform features, seven of which matter, additive and in pairs, noise of sd 1 (signal sd
 about 5). Chains run on one thread and seconds are its processor time, so that a busy machine does little
-harm. `sweep`: a minibatch chain and then some sweeps of all rows lead to a state; from it every method warms
+harm. `sweep`: a minibatch chain and then some screened sweeps lead to a state; from it every method warms
 up (delayed acceptance tuning itself as in a run of its own) and runs the same number of sweeps. `ess`: the
-same for some chains; effective draws (bulk, arviz-stats) of f at 64 rows.
+same for some chains; effective draws (bulk, arviz-stats) of f at 64 rows, of each chain by itself, added up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from raytpnn.data.encoder import Encoder
 from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain
 from raytpnn.engine.execution import block_runner
-from raytpnn.engine.layout import SETTINGS
+from raytpnn.engine.layout import DELAYED, SETTINGS
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import new_record_of
 from raytpnn.engine.subset_use import SubsetUse, resolve_subsets
@@ -86,10 +86,11 @@ def chain_of(plan: Plan, subsets: SubsetUse, index: int = 0) -> Chain:
 
 
 def settled(plan: Plan, minibatch_sweeps: int, sweeps: int, index: int = 0) -> bytes:
-    """State near the posterior: cheap sweeps first, then some of all rows."""
+    """State near the posterior: cheap sweeps first, then some exact ones, which remove terms too many."""
     first = chain_of(plan, SubsetUse(BATCH), index)
     first.run(0, minibatch_sweeps, minibatch_sweeps, 1)
-    second = chain_of(plan, SubsetUse(), index)
+    rows = resolve_subsets(len(plan.problem.y), delayed_acceptance=True).rows
+    second = chain_of(plan, SubsetUse(rows, DELAYED), index)
     second.restore(first.checkpoint())
     second.run(minibatch_sweeps, sweeps, minibatch_sweeps + sweeps, 1)
     return second.checkpoint()
@@ -150,8 +151,11 @@ def ess_table(options: argparse.Namespace) -> None:
                 )
                 seconds += spent * options.sweeps
                 fits.append(block.record.fit[: block.draws])
-            f = np.array(fits)
-            ess = np.array([float(array_stats.ess(f[:, :, i], method="bulk")) for i in range(f.shape[2])])
+            # By chain: at that many rows chains this short have not met.
+            ess = sum(
+                np.array([float(array_stats.ess(f[None, :, i], method="bulk")) for i in range(f.shape[1])])
+                for f in fits
+            )
             rate = np.median(ess) / seconds
             plain = plain or rate
             spent = 1000 * seconds / options.sweeps / len(states)
@@ -173,7 +177,7 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=20, help="that are timed")
     parser.add_argument("--warmup", type=int, default=60)
     parser.add_argument("--settle", type=int, default=300, help="minibatch sweeps before anything else")
-    parser.add_argument("--settle-all", type=int, default=20, help="sweeps of all rows after them")
+    parser.add_argument("--settle-all", type=int, default=100, help="exact sweeps after them")
     options = parser.parse_args()
     (sweep_table if options.table == "sweep" else ess_table)(options)
 
