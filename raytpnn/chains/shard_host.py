@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 
 import numpy as np
@@ -14,7 +13,7 @@ from raytpnn.chains.store import BlockStore
 from raytpnn.engine.chain import Chain, Place
 from raytpnn.engine.execution import block_runner
 from raytpnn.engine.meeting import Meeting, MeetingBroken
-from raytpnn.engine.shards import ShardError, room_width
+from raytpnn.engine.shards import agree, room_width
 
 __all__ = ["ShardHost"]
 
@@ -82,18 +81,8 @@ class ShardHost(BlockHost):
             self.running = None
         if result.sweeps < sweeps:
             raise MeetingBroken(f"block {block} of chain {chain} was broken off: a shard is gone")
-        self.agree(chain, block)
+        agree(self.meeting, own.checkpoint())
         return self.put(chain, block, ended_chain(own, result), begin) if self.leads else None
-
-    def agree(self, chain: int, block: int) -> None:
-        """Raise ShardError unless all shards came to the same state."""
-        digest = hashlib.sha256(self.chain.checkpoint()).digest()
-        digests = self.meeting.exchange(np.frombuffer(digest, np.int64))
-        if (digests != digests[0]).any():
-            raise ShardError(
-                f"block {block} of chain {chain}: the shards came to different states, which must not "
-                "happen; nothing of the block is kept"
-            )
 
     def progress(self) -> list[tuple[int, int, int]]:
         """Chain at work, its sweeps and its terms; nothing between blocks. Safe from another thread."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -134,10 +133,10 @@ class ShardTeam:
     def progress(self) -> list[tuple[int, int, int]]:
         """Chain at work, its sweeps and terms, as of the last look."""
         if self.question is None:
-            if self.work is not None:
-                self.question = time.monotonic(), self.actors[0].progress.remote()
+            if self.work is not None and self.ready:
+                self.question = self.actors[0].progress.remote()
             return self.known
-        done, _ = ray.wait([self.question[1]], timeout=0.0)
+        done, _ = ray.wait([self.question], timeout=0.0)
         if done:
             with suppress(ray.exceptions.RayError):
                 self.known = ray.get(done[0])

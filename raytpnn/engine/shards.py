@@ -7,6 +7,7 @@ for any G.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 
 from raytpnn.engine.chain import Block, Chain, Place
 from raytpnn.engine.layout import PROBLEM, STOP
-from raytpnn.engine.mailbox import BROKEN_WORD, FAILED, HEADER_WORDS, STOPPED, new_mailbox
+from raytpnn.engine.mailbox import BROKEN_WORD, HEADER_WORDS, STOPPED, new_mailbox
+from raytpnn.engine.meeting import Meeting, MeetingBroken
 from raytpnn.engine.setup import Problem, new_record_of
 from raytpnn.engine.stripes import partial_width
 from raytpnn.numerics.lanes import STRIPES, stripe_starts
@@ -24,6 +26,7 @@ __all__ = [
     "SHARD_COUNTS",
     "ShardError",
     "ShardedChain",
+    "agree",
     "as_shard",
     "check_shards",
     "room_width",
@@ -116,7 +119,8 @@ class ShardedChain:
     ) -> None:
         check_shards(shards)
         self._problem = problem
-        self.mailbox = new_mailbox(room_width(settings, watched))
+        width = room_width(settings, watched)
+        self.mailbox = new_mailbox(width)
         self.parts = [
             Chain(
                 shard_of(problem, shards, shard),
@@ -127,6 +131,9 @@ class ShardedChain:
                 Place(shards, shard, self.mailbox),
             )
             for shard in range(shards)
+        ]
+        self.seats = [
+            Meeting(self.mailbox, width, shards, shard, part.work) for shard, part in enumerate(self.parts)
         ]
         self._stopped = False
 
@@ -158,10 +165,10 @@ class ShardedChain:
 
         def run_part(shard: int) -> None:
             try:
-                results[shard] = self.parts[shard].run(first, sweeps, warmup, thin)
+                results[shard] = self._run_part(shard, first, sweeps, warmup, thin)
             except BaseException as problem:
                 # Nobody waits for a shard that does not come.
-                self.mailbox[BROKEN_WORD] = FAILED
+                self.seats[shard].break_off()
                 results[shard] = problem
 
         threads = [
@@ -178,10 +185,19 @@ class ShardedChain:
             if isinstance(result, BaseException):
                 raise result
             blocks.append(result)
-        done = min(block.sweeps for block in blocks)
-        if done == sweeps:
-            check_agreement([part.checkpoint() for part in self.parts])
-        return replace(blocks[0], sweeps=done)
+        return replace(blocks[0], sweeps=min(block.sweeps for block in blocks))
+
+    def _run_part(self, shard: int, first: int, sweeps: int, warmup: int, thin: int) -> Block:
+        """Run a block of one shard, and compare where it led with the others."""
+        part = self.parts[shard]
+        block = part.run(first, sweeps, warmup, thin)
+        try:
+            if block.sweeps == sweeps:
+                agree(self.seats[shard], part.checkpoint())
+        except MeetingBroken:
+            # Stopped, or another shard tells what is wrong.
+            return replace(block, sweeps=max(min(block.sweeps, sweeps - 1), 0))
+        return block
 
     def request_stop(self) -> None:
         """Ask a running block to end at the next sum over rows; safe from another thread."""
@@ -219,9 +235,14 @@ def room_width(settings: np.record, watched: np.ndarray | None) -> int:
     return partial_width(settings)
 
 
-def check_agreement(states: list[bytes]) -> None:
-    """Raise ShardError unless all shards came to the same state."""
-    if any(state != states[0] for state in states):
+def agree(seat: Meeting, checkpoint: bytes) -> None:
+    """Raise ShardError unless all shards came to the same state.
+
+    One that took another way has met the others more or fewer times: it takes their digests for sums, or they
+    its sums for a digest, which shows too.
+    """
+    digest = np.frombuffer(hashlib.sha256(checkpoint).digest(), np.int64)
+    if (seat.exchange(digest) != digest).any():
         raise ShardError(
             "the shards of a chain came to different states, which must not happen; nothing is kept"
         )
