@@ -50,6 +50,10 @@ constexpr int FORTH_SQUARE = GRADIENT, FORTH_LOG = PRECISION;
 
 struct Chain {
     const Problem* problem;
+    // Of a chain that looks at subsets: all rows, the subset (then `problem`), and which rows it takes; else null.
+    const Problem* whole;
+    long long* rows;
+    Problem part;
     const Settings* settings;
     State* state;
     DeviceWork* work;
@@ -105,6 +109,9 @@ INTERNAL float* phi_of(int row) {
 INTERNAL const Code* codes_of(int feature) {
     return at<const Code>(chain.problem->codes) + (long long)feature * chain.problem->stride;
 }
+
+// Where the codes of row i stand: that row, or the one that a subset takes in its place.
+INTERNAL long long row_at(const long long* rows, int i) { return rows ? rows[i] : i; }
 
 // Visit all rows of this thread, stripe after stripe.
 template <class Visit>

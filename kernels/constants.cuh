@@ -44,6 +44,7 @@ constexpr int FOR_JOINT_BETA = 8;
 constexpr int FOR_INTERCEPT = 9;
 constexpr int FOR_NUISANCE = 10;
 constexpr int FOR_SCALES = 11;
+constexpr int FOR_SUBSET = 12;
 
 // raytpnn.engine.device_layout
 constexpr int BEGIN = 1;
@@ -67,6 +68,12 @@ constexpr int TOTALS = 8;
 // raytpnn.engine.random
 constexpr int MOST_TRIES = 64;
 constexpr double STEP = 0x1.0000000000000p-52;
+
+// raytpnn.engine.subset
+constexpr int LEAST_OF_STRATUM = 512;
+constexpr int FEISTEL_ROUNDS = 8;
+constexpr unsigned int MIX_0 = 0x85ebca6bu;
+constexpr unsigned int MIX_1 = 0xc2b2ae35u;
 
 // raytpnn.engine.tables
 constexpr double SMALLEST_MEAN = 0x1.4484bfeebc2a0p-100;

@@ -1,7 +1,7 @@
 // Keeping draws (keep_draw of raytpnn/engine/sweep.py, watch_rows of raytpnn/engine/rows.py).
 #pragma once
 
-#include "chain.cuh"
+#include "subset.cuh"
 
 namespace raytpnn {
 
@@ -47,7 +47,12 @@ UNIT void keep_draw(DeviceRecord& record) {
     __syncthreads();
     const long long row = record.row;
     keep_terms(record, row);
-    if (record.n_watched > 0) watch_rows(record, row);
+    if (record.n_watched > 0) {
+        if (chain.rows)
+            watch_terms(record, row);
+        else
+            watch_rows(record, row);
+    }
     __syncthreads();
     if (leader()) record.row = row + 1;
 }

@@ -34,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
         chain.problem = problem;
         chain.settings = &settings;
         chain.work = &work;
+        chain.rows = nullptr;
         for (int s = 0; s < 4 * D + 3; ++s) chain.sums[s] = 0.0;
     }
     __syncthreads();

@@ -8,6 +8,7 @@ constexpr int N_STEPS = 17;
 
 struct Problem {
     long long n;
+    long long n_all;
     long long p;
     long long n_values;
     long long stripe[17];
@@ -24,25 +25,28 @@ struct Problem {
     long long offset;
     long long feature_weight;
     long long cumulative;
+    long long batch;
 };
 static_assert(__builtin_offsetof(Problem, n) == 0, "Problem.n");
-static_assert(__builtin_offsetof(Problem, p) == 8, "Problem.p");
-static_assert(__builtin_offsetof(Problem, n_values) == 16, "Problem.n_values");
-static_assert(__builtin_offsetof(Problem, stripe) == 24, "Problem.stripe");
-static_assert(__builtin_offsetof(Problem, first_row) == 160, "Problem.first_row");
-static_assert(__builtin_offsetof(Problem, stride) == 168, "Problem.stride");
-static_assert(__builtin_offsetof(Problem, wide_codes) == 176, "Problem.wide_codes");
-static_assert(__builtin_offsetof(Problem, codes) == 184, "Problem.codes");
-static_assert(__builtin_offsetof(Problem, first_bin) == 192, "Problem.first_bin");
-static_assert(__builtin_offsetof(Problem, n_bins) == 200, "Problem.n_bins");
-static_assert(__builtin_offsetof(Problem, bin_value) == 208, "Problem.bin_value");
-static_assert(__builtin_offsetof(Problem, bin_weight) == 216, "Problem.bin_weight");
-static_assert(__builtin_offsetof(Problem, y) == 224, "Problem.y");
-static_assert(__builtin_offsetof(Problem, w) == 232, "Problem.w");
-static_assert(__builtin_offsetof(Problem, offset) == 240, "Problem.offset");
-static_assert(__builtin_offsetof(Problem, feature_weight) == 248, "Problem.feature_weight");
-static_assert(__builtin_offsetof(Problem, cumulative) == 256, "Problem.cumulative");
-static_assert(sizeof(Problem) == 264, "Problem");
+static_assert(__builtin_offsetof(Problem, n_all) == 8, "Problem.n_all");
+static_assert(__builtin_offsetof(Problem, p) == 16, "Problem.p");
+static_assert(__builtin_offsetof(Problem, n_values) == 24, "Problem.n_values");
+static_assert(__builtin_offsetof(Problem, stripe) == 32, "Problem.stripe");
+static_assert(__builtin_offsetof(Problem, first_row) == 168, "Problem.first_row");
+static_assert(__builtin_offsetof(Problem, stride) == 176, "Problem.stride");
+static_assert(__builtin_offsetof(Problem, wide_codes) == 184, "Problem.wide_codes");
+static_assert(__builtin_offsetof(Problem, codes) == 192, "Problem.codes");
+static_assert(__builtin_offsetof(Problem, first_bin) == 200, "Problem.first_bin");
+static_assert(__builtin_offsetof(Problem, n_bins) == 208, "Problem.n_bins");
+static_assert(__builtin_offsetof(Problem, bin_value) == 216, "Problem.bin_value");
+static_assert(__builtin_offsetof(Problem, bin_weight) == 224, "Problem.bin_weight");
+static_assert(__builtin_offsetof(Problem, y) == 232, "Problem.y");
+static_assert(__builtin_offsetof(Problem, w) == 240, "Problem.w");
+static_assert(__builtin_offsetof(Problem, offset) == 248, "Problem.offset");
+static_assert(__builtin_offsetof(Problem, feature_weight) == 256, "Problem.feature_weight");
+static_assert(__builtin_offsetof(Problem, cumulative) == 264, "Problem.cumulative");
+static_assert(__builtin_offsetof(Problem, batch) == 272, "Problem.batch");
+static_assert(sizeof(Problem) == 280, "Problem");
 
 struct Settings {
     long long family;
@@ -79,6 +83,9 @@ struct Settings {
     bool langevin;
     bool intercept;
     bool nuisance;
+    long long batch;
+    long long delayed;
+    long long screened_attempts;
 };
 static_assert(__builtin_offsetof(Settings, family) == 0, "Settings.family");
 static_assert(__builtin_offsetof(Settings, K_max) == 8, "Settings.K_max");
@@ -114,7 +121,10 @@ static_assert(__builtin_offsetof(Settings, restructure) == 464, "Settings.restru
 static_assert(__builtin_offsetof(Settings, langevin) == 465, "Settings.langevin");
 static_assert(__builtin_offsetof(Settings, intercept) == 466, "Settings.intercept");
 static_assert(__builtin_offsetof(Settings, nuisance) == 467, "Settings.nuisance");
-static_assert(sizeof(Settings) == 472, "Settings");
+static_assert(__builtin_offsetof(Settings, batch) == 472, "Settings.batch");
+static_assert(__builtin_offsetof(Settings, delayed) == 480, "Settings.delayed");
+static_assert(__builtin_offsetof(Settings, screened_attempts) == 488, "Settings.screened_attempts");
+static_assert(sizeof(Settings) == 496, "Settings");
 
 struct State {
     long long K;
@@ -123,6 +133,11 @@ struct State {
     long long step_count[17];
     long long tally[8][2];
     unsigned long long stream[4];
+    long long screened[4];
+    long long screen_tally[4][2][4];
+    double jump[2];
+    double walk_step[17];
+    long long walk_count[17];
     double beta[1024];
     long long order[1024];
     int features[1024][16];
@@ -135,12 +150,17 @@ static_assert(__builtin_offsetof(State, log_step) == 56, "State.log_step");
 static_assert(__builtin_offsetof(State, step_count) == 192, "State.step_count");
 static_assert(__builtin_offsetof(State, tally) == 328, "State.tally");
 static_assert(__builtin_offsetof(State, stream) == 456, "State.stream");
-static_assert(__builtin_offsetof(State, beta) == 488, "State.beta");
-static_assert(__builtin_offsetof(State, order) == 8680, "State.order");
-static_assert(__builtin_offsetof(State, features) == 16872, "State.features");
-static_assert(__builtin_offsetof(State, b) == 82408, "State.b");
-static_assert(__builtin_offsetof(State, gamma) == 213480, "State.gamma");
-static_assert(sizeof(State) == 344552, "State");
+static_assert(__builtin_offsetof(State, screened) == 488, "State.screened");
+static_assert(__builtin_offsetof(State, screen_tally) == 520, "State.screen_tally");
+static_assert(__builtin_offsetof(State, jump) == 776, "State.jump");
+static_assert(__builtin_offsetof(State, walk_step) == 792, "State.walk_step");
+static_assert(__builtin_offsetof(State, walk_count) == 928, "State.walk_count");
+static_assert(__builtin_offsetof(State, beta) == 1064, "State.beta");
+static_assert(__builtin_offsetof(State, order) == 9256, "State.order");
+static_assert(__builtin_offsetof(State, features) == 17448, "State.features");
+static_assert(__builtin_offsetof(State, b) == 82984, "State.b");
+static_assert(__builtin_offsetof(State, gamma) == 214056, "State.gamma");
+static_assert(sizeof(State) == 345128, "State");
 
 struct Ladder {
     long long levels;
@@ -180,6 +200,10 @@ struct DeviceWork {
     long long table;
     long long gram;
     long long vector;
+    long long batch_rows;
+    long long batch_y;
+    long long batch_w;
+    long long batch_offset;
 };
 static_assert(__builtin_offsetof(DeviceWork, control) == 0, "DeviceWork.control");
 static_assert(__builtin_offsetof(DeviceWork, table_width) == 24, "DeviceWork.table_width");
@@ -192,7 +216,11 @@ static_assert(__builtin_offsetof(DeviceWork, sigmoid) == 72, "DeviceWork.sigmoid
 static_assert(__builtin_offsetof(DeviceWork, table) == 80, "DeviceWork.table");
 static_assert(__builtin_offsetof(DeviceWork, gram) == 88, "DeviceWork.gram");
 static_assert(__builtin_offsetof(DeviceWork, vector) == 96, "DeviceWork.vector");
-static_assert(sizeof(DeviceWork) == 104, "DeviceWork");
+static_assert(__builtin_offsetof(DeviceWork, batch_rows) == 104, "DeviceWork.batch_rows");
+static_assert(__builtin_offsetof(DeviceWork, batch_y) == 112, "DeviceWork.batch_y");
+static_assert(__builtin_offsetof(DeviceWork, batch_w) == 120, "DeviceWork.batch_w");
+static_assert(__builtin_offsetof(DeviceWork, batch_offset) == 128, "DeviceWork.batch_offset");
+static_assert(sizeof(DeviceWork) == 136, "DeviceWork");
 
 struct DeviceRecord {
     long long row;

@@ -15,9 +15,10 @@ UNIT void multiply_factor(int feature, int j, int row) {
     const int missing = (int)chain.work->table_width - 1;
     const float* table = table_of(j);
     const Code* codes = codes_of(feature);
+    const long long* rows = chain.rows;
     float* phi = phi_of(row);
     each_row([=](int i) {
-        const float factor = table[entry(codes[i], missing)];
+        const float factor = table[entry(codes[row_at(rows, i)], missing)];
         phi[i] = j == 0 ? factor : phi[i] * factor;
     });
 }
@@ -56,12 +57,13 @@ struct SlopesOfRow {
         const float* slope_b = table_of(D + j);
         const float* slope_gamma = table_of(2 * D + j);
         // The factor itself first, then the others in the order of the term.
-        const int code = entry(codes_of(features[j])[i], width - 1);
+        const long long place = row_at(chain.rows, i);
+        const int code = entry(codes_of(features[j])[place], width - 1);
         float in_b = slope_b[code];
         float in_gamma = slope_gamma[code];
         for (int other = 0; other < d; ++other) {
             if (other == j) continue;
-            const float factor = factors[other * width + entry(codes_of(features[other])[i], width - 1)];
+            const float factor = factors[other * width + entry(codes_of(features[other])[place], width - 1)];
             in_b = in_b * factor;
             in_gamma = in_gamma * factor;
         }

@@ -18,15 +18,23 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
                 DeviceRecord* records, long long first, long long sweeps, long long warmup, long long thin, int flags) {
     if (leader()) {
         chain.problem = problem;
+        chain.whole = problem;
+        chain.rows = nullptr;
         chain.settings = settings;
         chain.state = states + blockIdx.x;
         chain.work = works + blockIdx.x;
+        if (settings->batch > 0) begin_subsets(problem, settings, chain.work);
     }
     __syncthreads();
-    if (flags & BEGIN) begin_block();
+    const bool subsets = chain.rows != nullptr;
+    if ((flags & BEGIN) && !subsets) begin_block();
     for (int done = 0; done < sweeps; ++done) {
         if (leader()) chain.state->stream[3] = (unsigned long long)(first + done);
         if (!going_on()) return;
+        if (subsets) {
+            take_subset();
+            begin_block();
+        }
         if ((flags & PRIOR_DRAWS) && chain.state->scalar[TEMPERATURE] == 0.0)
             draw_from_prior();
         else if (!sweep(first + done < warmup))
@@ -51,6 +59,8 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     const long long cold = ladder->replica_at[levels - 1];
     if (leader()) {
         chain.problem = problem;
+        chain.whole = problem;
+        chain.rows = nullptr;
         chain.settings = settings;
         chain.state = replicas + cold;
         chain.work = works + blockIdx.x * levels + cold;

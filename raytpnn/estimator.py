@@ -39,6 +39,8 @@ OPTIONS = (
     "progress",
     "time_limit",
     "missing_indicators",
+    "minibatch",
+    "delayed_acceptance",
 )
 REGRESSION_FAMILIES = ("gaussian", "poisson")
 
@@ -91,6 +93,8 @@ class BayesianTPNN(BaseEstimator):
         progress: bool = False,
         time_limit: float | None = None,
         missing_indicators: bool = False,
+        minibatch: int | None = None,
+        delayed_acceptance: bool = False,
         random_state: Any = None,
     ):
         self.chains = chains
@@ -107,6 +111,8 @@ class BayesianTPNN(BaseEstimator):
         self.progress = progress
         self.time_limit = time_limit
         self.missing_indicators = missing_indicators
+        self.minibatch = minibatch
+        self.delayed_acceptance = delayed_acceptance
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -183,7 +189,7 @@ class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
     family : {"gaussian", "poisson"}
         Distribution of the response: a real number with noise, or a count.
     chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators
+time_limit, missing_indicators, minibatch, delayed_acceptance
         As in `raytpnn.sample`.
     random_state : int, RandomState instance or None
         An int is the seed of the sampler.
@@ -214,6 +220,8 @@ time_limit, missing_indicators
         progress: bool = False,
         time_limit: float | None = None,
         missing_indicators: bool = False,
+        minibatch: int | None = None,
+        delayed_acceptance: bool = False,
         random_state: Any = None,
     ):
         super().__init__(
@@ -231,6 +239,8 @@ time_limit, missing_indicators
             progress=progress,
             time_limit=time_limit,
             missing_indicators=missing_indicators,
+            minibatch=minibatch,
+            delayed_acceptance=delayed_acceptance,
             random_state=random_state,
         )
         self.family = family
@@ -285,7 +295,7 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     Parameters
     ----------
     chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators
+time_limit, missing_indicators, minibatch, delayed_acceptance
         As in `raytpnn.sample`.
     random_state : int, RandomState instance or None
         An int is the seed of the sampler.

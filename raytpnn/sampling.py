@@ -31,9 +31,12 @@ from raytpnn.engine.execution import check_backend, local_backend
 from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.shards import check_shards
+from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
+from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
+from raytpnn.numerics.lanes import BLOCK
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
@@ -42,8 +45,6 @@ from raytpnn.storage.place import Place
 __all__ = ["resume", "sample"]
 
 EXECUTORS = ("auto", "ray", "threads")
-# Contract options of later versions: refused by name, never ignored.
-NOT_YET = {"minibatch": None, "delayed_acceptance": False}
 
 
 def sample(
@@ -125,12 +126,19 @@ def sample(
         Add a feature "x is missing" for every column with missing values.
     resources : Resources, optional
         What a worker on Ray asks for; one CPU by default.
+    minibatch : int, optional
+        Let every sweep look at a new random subset of that many rows, their log-likelihoods scaled up to all
+        of them. An approximation: cost does not grow with the rows, but draws spread wider than the
+        posterior, and `loglik` of a draw is the subset's estimate. What depends on the marginals of features
+        stays that of all rows. With `delayed_acceptance`, the rows that proposals are screened on.
+    delayed_acceptance : bool
+        Screen proposals on a subset of the rows and check those that pass on all of them. The posterior stays
+        exact. The size of the subset follows from the number of rows, and warm-up finds out for which moves
+        it pays (never below 20,000 rows); with `minibatch` both are as asked for.
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
         process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
         process, or of one worker on Ray. It changes no draw.
-    minibatch, delayed_acceptance
-        Not part of this version: anything but the default is refused.
 
     Returns
     -------
@@ -143,10 +151,6 @@ def sample(
     KeyboardInterrupt
         If interrupted before the first draw. Later, what was drawn is returned with a warning.
     """
-    given = locals()
-    for name, default in NOT_YET.items():
-        if given[name] != default:
-            raise ValueError(f"{name}={given[name]!r} is not part of this version; leave it at {default!r}")
     prior = _instance("prior", prior, Prior)
     moves = _instance("moves", moves, Moves)
     if tempering is not None:
@@ -155,10 +159,11 @@ def sample(
     _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     _check_choices(prior)
     check_backend(backend)
+    backend = _check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
-    _check_sharding(shards, backend, tempering)
+    _check_sharding(shards, backend, tempering, minibatch)
     _check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -177,8 +182,13 @@ def sample(
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
-        plan = make_plan(rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, shards)
-        config = options_of(plan, feature_weights, max_bins) | {"encode_seconds": time.monotonic() - begin}
+        subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
+        _check_subset_of_shards(bins.n_rows, subsets.rows, shards)
+        plan = make_plan(
+            rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, subsets, shards
+        )
+        config = options_of(plan, feature_weights, max_bins, minibatch, bool(delayed_acceptance))
+        config |= {"encode_seconds": time.monotonic() - begin}
         if helper is not None:
             helper.finish()
         ways.reporter.expect(length.sweeps, warmup)
@@ -245,10 +255,14 @@ def resume(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
+    asked = opened.manifest["config"]
+    backend = _check_subsets(
+        asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
+    )
     told["shards"] = told.get("shards", 1) if shards is None else shards
     check_shards(told["shards"])
-    told["backend"], ways = _with_backend(backend or told["backend"], ways, told["shards"])
-    _check_sharding(told["shards"], told["backend"], told["tempering"])
+    told["backend"], ways = _with_backend(backend, ways, told["shards"])
+    _check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
     opened.lengthen(chains, draws)
     _check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -341,14 +355,47 @@ def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or float(shards)))
 
 
-def _check_sharding(shards: int, backend: str, tempering: Any) -> None:
+def _check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
+    if backend == "cuda" and minibatch is not None:
+        raise ValueError(
+            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
+            "backend='numba'"
+        )
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
+
+
+def _check_subset_of_shards(n: int, m: int, shards: int) -> None:
+    """Raise ValueError if a subset of m rows cannot be taken in so many shards."""
+    if m and shards > 1 and strata_of.py_func(n, m) < shards:
+        raise ValueError(
+            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as "
+            f"many blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
+        )
+
+
+def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
+    """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
+    # What can be wrong whatever the number of rows is told before anything is read.
+    resolve_subsets(2**62, minibatch, delayed_acceptance)
+    if minibatch is None and not delayed_acceptance:
+        return backend
+    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
+    if tempering is not None:
+        raise ValueError(
+            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
+            "screens are not made for other temperatures; leave one of them out"
+        )
+    if not delayed_acceptance:
+        return backend
+    if backend == "cuda":
+        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
+    return "numba" if backend == "auto" else backend
 
 
 def _check_choices(prior: Prior) -> None:

@@ -25,6 +25,7 @@ from raytpnn.engine.layout import (
 )
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import Problem, build_problem, build_settings
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family, get_family
 from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
@@ -187,6 +188,8 @@ def make_case(
     missing: float = 0.0,
     run_block=None,
     y: np.ndarray | None = None,
+    subsets: SubsetUse | None = None,
+    random_weights: bool = False,
 ) -> Case:
     """Build a case with a weak, proper prior and non-uniform feature weights.
 
@@ -203,10 +206,9 @@ def make_case(
     if y is None:
         y = likelihood.sample(rng, rng.normal(size=n), 1.0)
     feature_weight = np.arange(1.0, p + 1.0)
-    problem = build_problem(
-        bins, y, np.full(n, weight), rng.normal(0, 0.1, n), feature_weight / feature_weight.sum()
-    )
-    settings = build_settings(problem, likelihood, prior, moves, 1.0)
+    weights = np.full(n, weight) * (rng.uniform(0.5, 1.5, n) if random_weights else 1.0)
+    problem = build_problem(bins, y, weights, rng.normal(0, 0.1, n), feature_weight / feature_weight.sum())
+    settings = build_settings(problem, likelihood, prior, moves, 1.0, subsets)
     settings.intercept_mean = 0.3
     noise_scale = float(settings.v_lambda) / prior.v
     state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.fixed_b_gamma(), 0.1)

@@ -58,9 +58,11 @@ def functionals(case) -> np.ndarray:
     )
 
 
-def calibration(family: str, repetitions: int, block=None) -> np.ndarray:
+def calibration(family: str, repetitions: int, block=None, **more) -> np.ndarray:
     """p-values of the functionals' ranks, (9,)."""
-    case = make_case(family, n=15, p=4, prior=prior_of(family), moves=Moves(), run_block=block, seed=11)
+    case = make_case(
+        family, n=15, p=4, prior=prior_of(family), moves=Moves(), run_block=block, seed=11, **more
+    )
     case.rng = np.random.default_rng(11)
     draws, thin, warmup = 39, 12, 300
     ranks = []
@@ -71,6 +73,8 @@ def calibration(family: str, repetitions: int, block=None) -> np.ndarray:
         case.load(case.prior_draw(), repetition)
         case.chain.state.log_step[:] = np.log(0.8)
         case.chain.state.step_count[:] = 0
+        case.chain.state.walk_step[:] = np.log(0.8)
+        case.chain.state.walk_count[:] = 0
         case.chain.run(0, warmup, warmup, 1)
         values = []
         for draw in range(draws):

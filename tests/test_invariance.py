@@ -49,12 +49,13 @@ MOVES = {
 
 
 def largest_z(
-    moves: Moves, family: str, repetitions: int, block=None, seed: int = 3, prior: Prior | None = None
+    moves: Moves, family: str, repetitions: int, block=None, seed: int = 3, prior: Prior | None = None, **more
 ) -> tuple[float, float]:
     """Largest |z| over the functionals, and the share of repetitions that changed anything."""
-    case = make_case(family, n=12, p=4, prior=prior, moves=moves, run_block=block, seed=seed)
+    case = make_case(family, n=12, p=4, prior=prior, moves=moves, run_block=block, seed=seed, **more)
     case.rng = np.random.default_rng(seed)
     case.chain.state.log_step[:] = np.log(moves.step_size)
+    case.chain.state.walk_step[:] = np.log(moves.step_size)
     differences = []
     for repetition in range(repetitions):
         case.load(case.prior_draw(), repetition)

@@ -75,8 +75,8 @@ def checks(case, record) -> dict[str, float]:
     return found
 
 
-def run_without_data(family: str, moves: Moves, block=None, sweeps: int = 60_000):
-    case = make_case(family, n=6, p=4, prior=PRIOR, moves=moves, weight=0.0, run_block=block)
+def run_without_data(family: str, moves: Moves, block=None, sweeps: int = 60_000, **more):
+    case = make_case(family, n=6, p=4, prior=PRIOR, moves=moves, weight=0.0, run_block=block, **more)
     record = case.chain.run(0, sweeps, 500, 1).record
     return checks(case, record)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import raytpnn
-from raytpnn import Moves, Prior
+from raytpnn import Moves, Prior, Tempering
 
 SHORT = {"chains": 2, "warmup": 60, "draws": 40}
 
@@ -150,7 +150,19 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"backend": "cuda"}, r"needs CuPy, which cannot be imported.*cuda12"),
         ({"executor": "dask"}, r"unknown executor 'dask'"),
         ({"executor": "threads", "address": "10.0.0.1:6379"}, r"address='10.0.0.1:6379'.*threads"),
-        ({"minibatch": 100}, r"minibatch=100"),
+        ({"minibatch": 100}, r"minibatch=100 is not smaller than the data, which have 4 rows"),
+        ({"minibatch": 4}, r"minibatch=4 is not smaller"),
+        ({"minibatch": 0}, r"minibatch must be a whole number of rows, 1 or more, got 0"),
+        ({"minibatch": 2.0}, r"minibatch must be a whole number"),
+        ({"minibatch": True}, r"minibatch must be a whole number"),
+        ({"delayed_acceptance": 1}, r"delayed_acceptance must be True or False, got 1"),
+        ({"minibatch": 2, "tempering": Tempering(4)}, r"minibatch=2 does not go with tempering"),
+        (
+            {"delayed_acceptance": True, "tempering": Tempering(4)},
+            r"delayed_acceptance=True does not go with",
+        ),
+        ({"minibatch": 2, "delayed_acceptance": True, "backend": "cuda"}, r"is not part of backend 'cuda'"),
+        ({"delayed_acceptance": True, "backend": "cuda"}, r"delayed_acceptance=True is not part of"),
         ({"target_rhat": 1.0}, r"target_rhat must be above 1, got 1.0"),
         ({"target_rhat": 1.1, "chains": 1}, r"target_rhat=1.1 compares chains: at least 2.*got 1"),
         ({"target_ess": -5}, r"target_ess must be a positive number, got -5"),

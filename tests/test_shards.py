@@ -7,7 +7,9 @@ import pytest
 from chain_cases import make_case
 from test_stripes import response
 
+from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS
 from raytpnn.engine.shards import ShardedChain
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
 PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.1, C0=0.0)
@@ -53,3 +55,27 @@ def test_draws_are_the_same_for_any_number_of_shards(name):
         assert (block.sweeps, block.draws) == (sweeps, alone.draws)
         assert same(block, alone), shards
         assert chain.checkpoint() == case.chain.checkpoint()
+
+
+SUBSETS = {
+    "minibatch": SubsetUse(2_100),
+    "minibatch, delayed": SubsetUse(2_100, DELAYED),
+    "delayed if it pays": SubsetUse(4_000, DELAYED_IF_IT_PAYS),
+}
+
+
+@pytest.mark.parametrize("name", SUBSETS)
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
+def test_each_shard_takes_its_rows_of_a_subset(name, family):
+    n = 40_000
+    y = response(family, n, 5, 2)
+    case = make_case(family, n=n, p=5, prior=PRIOR, seed=2, y=y, subsets=SUBSETS[name])
+    case.chain.watched = np.unique(np.linspace(0, n - 1, 64).round().astype(np.int64))
+    chains = {shards: sharded(case, shards) for shards in (2, 4)}
+    alone = case.chain.run(0, 24, 12, 1)
+    assert alone.record.K.max() > 2
+    for shards, chain in chains.items():
+        block = chain.run(0, 24, 12, 1)
+        assert same(block, alone), shards
+        assert chain.checkpoint() == case.chain.checkpoint()
+        assert len(chain.parts[0].problem.y) < n / shards + 4096

@@ -16,7 +16,13 @@ from raytpnn.posterior.tempering import TemperingReport
 __all__ = ["options_of", "outcome_of"]
 
 
-def options_of(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any]:
+def options_of(
+    plan: Plan,
+    feature_weights: Any,
+    max_bins: int,
+    minibatch: int | None = None,
+    delayed_acceptance: bool = False,
+) -> dict[str, Any]:
     """What the run was asked to be."""
     named = feature_weights is None or isinstance(feature_weights, str)
     length = asdict(plan.length)
@@ -30,6 +36,9 @@ def options_of(plan: Plan, feature_weights: Any, max_bins: int) -> dict[str, Any
         "max_bins": max_bins,
         "backend": plan.backend,
         "shards": plan.shards,
+        "minibatch": minibatch,
+        "delayed_acceptance": delayed_acceptance,
+        "subset_rows": plan.subsets.rows,
     }
 
 
@@ -45,6 +54,7 @@ def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: Ways) -> dict
         "sampling_seconds": finish.seconds,
         "assessing_seconds": finish.assessing,
         "acceptance": [{} if report is None else report.acceptance for report in last],
+        "screening": [{} if report is None else report.screening for report in last],
         "tempering": None if plan.tempering is None else _tempered(plan.tempering, journal, finish.rounds),
     }
 

@@ -1,7 +1,7 @@
 """Carries exchanges between shards that share no memory.
 
-Compiled code talks to the mailbox of its own process. The courier, a thread beside it, takes the shard's part of
-each exchange out, gathers the parts of the others through `ray.util.collective`, and puts them in.
+Compiled code talks to the mailbox of its own process. The courier, a thread beside it, takes the shard's part
+of each exchange out, gathers the parts of the others through `ray.util.collective`, and puts them in.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class GlooGroup:
 
         self.torch, self.collective = torch, collective
         self.shards, self.name = shards, name
-        collective.init_collective_group(shards, shard, backend="gloo", group_name=name)
+        backend: Any = "gloo"
+        collective.init_collective_group(shards, shard, backend, name)
 
     def gather(self, words: np.ndarray) -> list[np.ndarray]:
         """Give the words of every shard."""

@@ -54,6 +54,7 @@ class Ended(NamedTuple):
     terms: int
     acceptance: dict[str, tuple[int, int]]
     ladder: dict[str, Any]
+    screening: dict[str, Any] | None = None
 
 
 class BlockHost:
@@ -125,6 +126,7 @@ class BlockHost:
             watched=watched,
             usage=usage(ended.state) if learning else {},
             ladder=ended.ladder,
+            screening=ended.screening or {},
             seconds=seconds,
         )
         self.store.put(report, (first, sweeps), draws, ended.checkpoint)
@@ -141,8 +143,10 @@ def usage(state: np.record) -> dict[int, int]:
 
 def ended_chain(own: Chain | ReplicaSet | ShardedChain, result: Block | None) -> Ended:
     """Where a chain stands that has just run a block."""
-    ladder = own.status().as_dict() if isinstance(own, ReplicaSet) else {}
-    return Ended(result, own.checkpoint(), own.state, own.progress[1], own.acceptance(), ladder)
+    told = own.checkpoint(), own.state, own.progress[1], own.acceptance()
+    if isinstance(own, ReplicaSet):
+        return Ended(result, *told, own.status().as_dict())
+    return Ended(result, *told, {}, own.screening())
 
 
 class ChainHost(BlockHost):

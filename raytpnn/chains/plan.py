@@ -13,7 +13,6 @@ from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner, ensemble_runner
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import ShardedChain
 from raytpnn.engine.setup import (
     Problem,
     Scaling,
@@ -22,6 +21,8 @@ from raytpnn.engine.setup import (
     residual_variance,
     scale_response,
 )
+from raytpnn.engine.shards import ShardedChain
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
 from raytpnn.storage.checkpoint import block_extents
@@ -115,6 +116,12 @@ class Plan:
         return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
 
     @property
+    def subsets(self) -> SubsetUse:
+        """How its chains use subsets of the rows."""
+        settings = self.settings
+        return SubsetUse(int(settings.batch), int(settings.delayed), int(settings.screened_attempts))
+
+    @property
     def spread(self) -> bool:
         """Whether replicas of one ensemble may run on different workers."""
         # A GPU has room for all of them.
@@ -174,6 +181,7 @@ def make_plan(
     backend: str,
     adaptive: bool = False,
     tempering: Tempering | None = None,
+    subsets: SubsetUse | None = None,
     shards: int = 1,
 ) -> Plan:
     """Standardise the response, and resolve prior and moves into numbers."""
@@ -183,7 +191,7 @@ def make_plan(
     # The numbers that hold, not the rule, are what a run's manifest keeps.
     prior = prior.resolved(rows.bins.n_rows, rows.bins.n_features, family.name)
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
-    settings = build_settings(problem, family, prior, moves, noise)
+    settings = build_settings(problem, family, prior, moves, noise, subsets)
     constant = float(family.log_constant(problem.y, problem.w))
     made_from = family, prior, moves, noise, constant
     return Plan(problem, settings, scaling, *made_from, seed, length, backend, adaptive, tempering, shards)

@@ -43,8 +43,8 @@ class ShardExecutor:
         room = self.room()
         if room < shards and not resources.wait:
             raise RunError(
-                f"shards={shards} takes {shards} workers at a time, and the cluster has room for {room}; give it "
-                "more, or choose fewer shards"
+                f"shards={shards} takes {shards} workers at a time, and the cluster has room for {room}; "
+                "give it more, or choose fewer shards"
             )
         wanted = resources.workers or room
         count = max(min(wanted // shards, chains), 1)

@@ -32,6 +32,8 @@ class BlockReport:
         How many terms hold each feature after the block; empty if nobody learns from it.
     ladder : dict
         Temperatures, swaps and travels of an ensemble since warm-up; empty without tempering.
+    screening : dict
+        What delayed acceptance did since the chain began, by group of moves; empty without it.
     seconds : float
         NaN if it was found finished.
     where : dict
@@ -47,6 +49,7 @@ class BlockReport:
     watched: Watched | None
     usage: dict[int, int] = field(default_factory=dict)
     ladder: dict[str, Any] = field(default_factory=dict)
+    screening: dict[str, Any] = field(default_factory=dict)
     seconds: float = math.nan
     where: dict[str, Any] = field(default_factory=dict)
 
@@ -56,6 +59,8 @@ class BlockReport:
         told: dict[str, Any] = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
         if self.usage:
             told["usage"] = list(self.usage.items())
+        if self.screening:
+            told["screening"] = self.screening
         return told | {"ladder": self.ladder} if self.ladder else told
 
     @staticmethod
@@ -72,4 +77,5 @@ class BlockReport:
             watched=Watched.unpack(checkpoint.watched) if checkpoint.watched else None,
             usage=dict(facts.get("usage", [])),
             ladder=facts.get("ladder", {}),
+            screening=facts.get("screening", {}),
         )

@@ -91,8 +91,8 @@ class ShardHost(BlockHost):
         digests = self.meeting.exchange(np.frombuffer(digest, np.int64))
         if (digests != digests[0]).any():
             raise ShardError(
-                f"block {block} of chain {chain}: the shards came to different states, which must not happen; "
-                "nothing of the block is kept"
+                f"block {block} of chain {chain}: the shards came to different states, which must not "
+                "happen; nothing of the block is kept"
             )
 
     def progress(self) -> list[tuple[int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -50,7 +51,7 @@ class ShardTeam:
         self.together = False
         self.ready = False
         self.waiting: list[Any] = [self.places.ready()]
-        self.step = self._hire
+        self.step: Callable[[list[Any]], list[BlockReport] | None] = self._hire
         self.work: tuple[list[int], list[int]] | None = None
         self.question: Any = None
         self.known: list[tuple[int, int, int]] = []

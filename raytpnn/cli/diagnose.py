@@ -56,6 +56,8 @@ def print_health(health: Health) -> None:
 
     console = new_console()
     tell(console, f"This is {run_in_words(health)}.")
+    if health.subsets:
+        tell(console, health.subsets)
     for problem in health.problems:
         say(f"warning: {problem}; `raytpnn resume` makes the block again")
     tell_judgement(console, health.judgement)
@@ -137,5 +139,6 @@ def print_json(health: Health) -> None:
         "quantities": health.table.to_dict("records"),
         "chains": [asdict(chain) for chain in health.chains],
         "problems": health.problems,
+        "subsets": health.subsets,
     }
     print(dumps(plain(told), indent=1, allow_nan=False))

@@ -20,7 +20,8 @@ __all__ = ["fit"]
 # Options that `raytpnn.sample` has by the same names.
 PASSED_ON = (
     *("out", "chains", "warmup", "draws", "thin", "seed", "target_rhat", "target_ess", "time_limit"),
-    *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend", "shards"),
+    *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend"),
+    *("minibatch", "delayed_acceptance", "shards"),
 )
 
 
@@ -66,6 +67,8 @@ def fit(
     max_bins: flags.MaxBins = None,
     missing_indicators: flags.MissingIndicators = None,
     backend: flags.Backend = None,
+    minibatch: flags.Minibatch = None,
+    delayed_acceptance: flags.DelayedAcceptance = None,
 ) -> None:
     """Sample the posterior of a model of TARGET given all other columns of DATA, and keep it in OUT.
 

@@ -197,6 +197,25 @@ Backend = Annotated[
     str | None, flag("auto, numba, cuda or reference; the draws are the same.", DETAILS, "auto")
 ]
 
+Minibatch = Annotated[
+    int | None,
+    flag(
+        "Rows that a sweep looks at, drawn anew for each: faster, approximate. With --delayed-acceptance, "
+        "rows that proposals are screened on.",
+        DETAILS,
+        min=1,
+    ),
+]
+DelayedAcceptance = Annotated[
+    bool | None,
+    typer.Option(
+        "--delayed-acceptance",
+        help="Screen proposals on a subset of the rows: faster on many rows, and exact.",
+        rich_help_panel=DETAILS,
+        show_default=False,
+    ),
+]
+
 ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]
 MoreChains = Annotated[int | None, flag("Chains in all, if there should be more than before.", LENGTH, min=1)]
 MoreDraws = Annotated[

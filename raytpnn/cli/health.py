@@ -12,6 +12,7 @@ from raytpnn.chains.conduct import journal_of
 from raytpnn.chains.monitor import LEAST_ESS_A_CHAIN, Convergence, Monitor
 from raytpnn.chains.run import Run
 from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge
+from raytpnn.posterior.subset_words import subsets_in_words
 from raytpnn.storage.checkpoint import draws_name
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
@@ -56,6 +57,8 @@ class Health:
         Asked for now, or when the run was made.
     problems : list of str
         Files that cannot be used.
+    subsets : str
+        What it did with subsets of the rows; empty if nothing.
     """
 
     state: str
@@ -68,6 +71,7 @@ class Health:
     target_rhat: float | None
     target_ess: float | None
     problems: list[str] = field(default_factory=list)
+    subsets: str = ""
 
     @property
     def converged(self) -> bool:
@@ -112,6 +116,7 @@ def examine(run: str, target_rhat: float | None = None, target_ess: float | None
         target_rhat=target_rhat,
         target_ess=target_ess,
         problems=problems,
+        subsets=subsets_in_words(evidence.config),
     )
 
 

@@ -57,6 +57,8 @@ class FitOptions:
     max_bins: int = 255
     missing_indicators: bool = False
     backend: str = "auto"
+    minibatch: int | None = None
+    delayed_acceptance: bool = False
     prior: dict = field(default_factory=dict)
     moves: dict = field(default_factory=dict)
     tempering: dict = field(default_factory=dict)

@@ -24,6 +24,8 @@ PASSED_ON = (
     "feature_weights",
     "max_bins",
     "missing_indicators",
+    "minibatch",
+    "delayed_acceptance",
     "backend",
 )
 SHOWN = 10

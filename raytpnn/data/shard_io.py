@@ -1,13 +1,14 @@
 """Training rows of one shard: only its own rows are read, wherever the run lies.
 
-Codes of a feature lie side by side, so that a shard's rows are one piece of the file a feature. Checksums are of
-stripes, which shards own whole.
+Codes of a feature lie side by side, so that a shard's rows are one piece of the file a feature. Checksums are
+of stripes, which shards own whole.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,13 @@ def stripe_checksum(codes: np.ndarray) -> str:
     """SHA-256 of the codes of some rows, (p, rows), feature after feature."""
     digest = hashlib.sha256()
     for column in codes:
-        digest.update(np.ascontiguousarray(column))
+        digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()
 
 
 def stripe_checksums(codes: np.ndarray, starts: np.ndarray) -> list[str]:
     """Checksum of every stripe of the codes, (p, n); `starts` are their first rows and n."""
-    return [stripe_checksum(codes[:, a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [stripe_checksum(codes[:, a:b]) for a, b in pairwise(starts)]
 
 
 def read_shard(
@@ -57,8 +58,8 @@ def read_shard(
     codes = some_codes(open_file(CODES), start, stop)
     if stripe_checksums(codes, bounds - start) != checksums:
         raise RunError(
-            f"{CODES} of the run is damaged: rows {start} to {stop - 1} do not have the checksum of the manifest; "
-            "restore it or fit again"
+            f"{CODES} of the run is damaged: rows {start} to {stop - 1} do not have the checksum of the "
+            "manifest; restore it or fit again"
         )
     bins, proposal = bins_of(find, codes)
     y, weight, offset = some_rows(open_file("data/rows.parquet"), start, stop)
@@ -81,7 +82,7 @@ def some_codes(source: Any, start: int, stop: int) -> np.ndarray:
 
 
 def some_rows(source: Any, start: int, stop: int) -> list[np.ndarray]:
-    """Response, weights and offset of rows start ... stop - 1: row groups that hold none of them stay unread."""
+    """Response, weights and offset of rows start ... stop - 1; row groups without any stay unread."""
     import pyarrow.parquet as pq
 
     # Pages have checksums of their own.

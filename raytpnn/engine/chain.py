@@ -9,10 +9,15 @@ import numpy as np
 
 from raytpnn.engine.layout import (
     B_GAMMA,
+    BATCH,
+    DELAYED,
+    EXACT_ONLY,
     INTERCEPT,
     MOVE_NAMES,
     N_SCALARS,
     NUISANCE,
+    PROBLEM,
+    SCREEN_NAMES,
     SIGMA_BETA2,
     STATE,
     STOP,
@@ -58,6 +63,7 @@ def new_state(
     state.scalar[SIGMA_BETA2] = sigma_beta2
     state.scalar[TEMPERATURE] = 1.0
     state.log_step[:] = np.log(step_size)
+    state.walk_step[:] = np.log(step_size)
     state.stream[:] = [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF, chain, 0]
     return state
 
@@ -65,8 +71,79 @@ def new_state(
 def new_work(
     problem: Problem, settings: np.record, place: Place = ALONE
 ) -> tuple[np.record, tuple[np.ndarray, ...]]:
-    """Scratch space for one chain, or for a shard of one: the record and the arrays it points to."""
-    n = len(problem.y)
+    """Scratch space for one chain, or for a shard of one: the record and the arrays it points to.
+
+    A chain that looks at subsets alone has room for a subset; one that screens proposals on subsets has room
+    for both.
+    """
+    batch = int(settings.batch)
+    subset_only = batch > 0 and int(settings.delayed) == EXACT_ONLY
+    own_batch = rows_of_subset(problem, batch)
+    record, arrays = scratch(problem, settings, own_batch if subset_only else len(problem.y))
+    # Functions that other chains need not wait for.
+    record.units[:] = 0
+    addresses = unit_addresses(subsets=batch > 0, shards=place.shards > 1)
+    record.units[: len(addresses)] = addresses
+    take_place(record, place)
+    kept: list[Any] = list(arrays)
+    if batch > 0:
+        part, part_arrays = new_subset(problem, batch)
+        record.batch = address_of(part)
+        kept += [part, *part_arrays]
+        if not subset_only:
+            part_record, part_scratch = scratch(problem, settings, own_batch)
+            part_record.units[:] = record.units
+            take_place(part_record, place)
+            record.batch_work = address_of(part_record)
+            kept += [part_record, *part_scratch]
+    return record, tuple(kept)
+
+
+def address_of(record: np.record) -> int:
+    """Where a record lies."""
+    return int(np.frombuffer(record, np.uint8).ctypes.data)
+
+
+def take_place(record: np.record, place: Place) -> None:
+    """Tell scratch space which shard it is of."""
+    record.shards, record.shard = place.shards, place.shard
+    if place.mailbox is not None:
+        record.mailbox = place.mailbox.ctypes.data
+
+
+def rows_of_subset(problem: Problem, m_all: int) -> int:
+    """Rows that are here of a subset of m_all rows."""
+    first, n_all = int(problem.record.first_row), problem.n_all
+    return m_all * (first + len(problem.y)) // n_all - m_all * first // n_all
+
+
+def new_subset(problem: Problem, m_all: int) -> tuple[np.record, tuple[Any, ...]]:
+    """Problem of m_all rows to be chosen, or of those of them that are here, and what it points to."""
+    p, m = len(problem.codes), rows_of_subset(problem, m_all)
+    batch = new_record_of(BATCH)
+    rows, stamp = np.zeros(m, np.int64), np.zeros(p, np.int64)
+    batch.codes, batch.stride = problem.record.codes, problem.record.stride
+    batch.rows = rows.ctypes.data
+    batch.stamp = stamp.ctypes.data
+    part = new_record_of(PROBLEM)
+    for name in PROBLEM.names or ():
+        part[name] = problem.record[name]
+    arrays = {
+        "codes": np.zeros((p, m), problem.codes.dtype),
+        "y": np.zeros(m),
+        "w": np.zeros(m),
+        "offset": np.zeros(m),
+    }
+    part.n = part.stride = m
+    part.n_all = m_all
+    part.batch = address_of(batch)
+    for name, array in arrays.items():
+        part[name] = array.ctypes.data
+    return part, (batch, rows, stamp, *arrays.values())
+
+
+def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, tuple[np.ndarray, ...]]:
+    """Scratch space for n rows."""
     K_max, D = int(settings.K_max), int(settings.max_order)
     width = int(np.iinfo(problem.codes.dtype).max) + 1
     arrays: dict[str, np.ndarray] = {
@@ -83,11 +160,6 @@ def new_work(
     record = new_record_of(WORK)
     record.table_width = width
     record.partial_width = partial_width(settings)
-    record.shards, record.shard = place.shards, place.shard
-    if place.mailbox is not None:
-        record.mailbox = place.mailbox.ctypes.data
-    addresses = unit_addresses(shards=place.shards > 1)
-    record.units[: len(addresses)] = addresses
     for name, array in arrays.items():
         record[name] = array.ctypes.data
     return record, tuple(arrays.values())
@@ -191,3 +263,19 @@ class Chain:
     def acceptance(self) -> dict[str, tuple[int, int]]:
         """Proposals and acceptances of every move so far."""
         return tally_of(self.state)
+
+    def screening(self) -> dict[str, dict[str, Any]]:
+        """What delayed acceptance did so far, by group of moves; empty without it.
+
+        `screened` says whether the group is screened from now on, unless that is still being found out; the
+        rest counts proposals that were.
+        """
+        if int(self.settings.delayed) == EXACT_ONLY:
+            return {}
+        always = int(self.settings.delayed) == DELAYED
+        told = {}
+        for group, name in enumerate(SCREEN_NAMES):
+            proposed, passed, accepted, _ = (int(count) for count in self.state.screen_tally[group, 1])
+            used = always or bool(self.state.screened[group])
+            told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
+        return told

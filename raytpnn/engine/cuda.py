@@ -109,7 +109,7 @@ class Geometry:
 def choose_geometry(limits: Limits, problem: Problem, settings: np.record) -> Geometry:
     """Threads and tables that suit a problem and a device."""
     threads = FEWEST_THREADS
-    while threads < MOST_THREADS and threads < len(problem.y):
+    while threads < MOST_THREADS and threads < (int(settings.batch) or len(problem.y)):
         threads *= 2
     host = {array.ctypes.data: array for array in problem.others}
     width = table_width(host[int(problem.record["n_bins"])])

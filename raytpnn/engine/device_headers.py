@@ -10,7 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine import device_layout, grid_layout, layout, prior_draw, random, rows, swap, tables
+from raytpnn.engine import (
+    device_layout,
+    grid_layout,
+    layout,
+    prior_draw,
+    random,
+    rows,
+    subset,
+    swap,
+    tables,
+)
 from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import coefficient, langevin, trial
 from raytpnn.model.families import FAMILIES, base
@@ -40,6 +50,7 @@ SHARED = (
             *("FOR_BIRTH_DEATH", "FOR_NEW_SET", "FOR_NEW_FACTOR", "FOR_NEW_BETA"),
             *("FOR_RESTRUCTURE", "FOR_RESTRUCTURE_FACTOR", "FOR_RESTRUCTURE_BETA"),
             *("FOR_LANGEVIN", "FOR_JOINT_BETA", "FOR_INTERCEPT", "FOR_NUISANCE", "FOR_SCALES"),
+            "FOR_SUBSET",
         ),
     ),
     (device_layout, ("BEGIN", "PRIOR_DRAWS")),
@@ -47,6 +58,7 @@ SHARED = (
     (base, ("DERIVATIVES", "LIKELIHOOD")),
     (rows, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
+    (subset, ("LEAST_OF_STRATUM", "FEISTEL_ROUNDS", "MIX_0", "MIX_1")),
     (tables, ("SMALLEST_MEAN",)),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),

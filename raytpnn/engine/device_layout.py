@@ -41,6 +41,10 @@ DEVICE_WORK = np.dtype(
         ("table", np.int64),  # (3 D, width) float32; not used with tables in shared memory
         ("gram", np.int64),  # (K_max + 1, K_max + 1) float64
         ("vector", np.int64),  # (6, K_max + 1) float64
+        ("batch_rows", np.int64),  # (m,) int64, rows of a subset; this and what follows only if there is one
+        ("batch_y", np.int64),  # (m,) float64
+        ("batch_w", np.int64),  # (m,) float64
+        ("batch_offset", np.int64),  # (m,) float64
     ],
     align=True,
 )
@@ -82,8 +86,10 @@ def shared_table_bytes(settings: np.record, width: int) -> int:
 
 
 def work_arrays(settings: np.record, n: int, width: int, tables_in_shared: bool) -> Arrays:
-    """Shape and type of every array that DEVICE_WORK points to."""
+    """Shape and type of every array that DEVICE_WORK points to, for a problem of n rows."""
     side = int(settings.K_max) + 1
+    batch = int(settings.batch)
+    n = batch or n
     arrays: Arrays = {
         "phi": ((side, n), np.float32),
         "fit": ((n,), np.float64),
@@ -94,6 +100,9 @@ def work_arrays(settings: np.record, n: int, width: int, tables_in_shared: bool)
         "gram": ((side, side), np.float64),
         "vector": ((6, side), np.float64),
     }
+    if batch:
+        arrays["batch_rows"] = ((n,), np.int64)
+        arrays |= dict.fromkeys(("batch_y", "batch_w", "batch_offset"), ((n,), np.float64))
     if not tables_in_shared:
         arrays["table"] = ((3 * int(settings.max_order), width), np.float32)
     return arrays

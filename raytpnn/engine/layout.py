@@ -42,7 +42,16 @@ STOP, SWEEPS_DONE, TERMS = range(3)
     FOR_INTERCEPT,
     FOR_NUISANCE,
     FOR_SCALES,
-) = range(12)
+    FOR_SUBSET,
+    FOR_SCREEN,
+) = range(14)
+
+# Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
+EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
+# Moves that are screened together: each is the reverse of another of its group.
+# The last is the Langevin step, in whose place a random walk is taken.
+SCREEN_BIRTH_DEATH, SCREEN_ADD_DELETE, SCREEN_CHANGE, SCREEN_WALK = range(4)
+SCREEN_NAMES = ("birth and death", "adding and deleting", "changing", "walk")
 
 _DOUBLE, _INTEGER, _FLAG = np.float64, np.int64, np.bool_
 
@@ -50,6 +59,7 @@ _DOUBLE, _INTEGER, _FLAG = np.float64, np.int64, np.bool_
 PROBLEM = np.dtype(
     [
         ("n", _INTEGER),  # rows
+        ("n_all", _INTEGER),  # rows of all shards; n unless these are a shard's
         ("p", _INTEGER),  # encoded features
         ("n_values", _INTEGER),  # bins of all marginals
         ("stripe", _INTEGER, (STRIPES + 1,)),  # first row of each stripe of the row sums, and n
@@ -66,6 +76,19 @@ PROBLEM = np.dtype(
         ("offset", _INTEGER),  # (n,) float64
         ("feature_weight", _INTEGER),  # (p,) float64
         ("cumulative", _INTEGER),  # (p + 1,) float64, sums of feature_weight
+        ("batch", _INTEGER),  # address of a BATCH if the rows are a subset of others, else 0
+    ],
+    align=True,
+)
+
+# Where the rows of a subset come from, see `subset.py`. Codes are gathered when a feature is first used.
+BATCH = np.dtype(
+    [
+        ("codes", _INTEGER),  # those of the whole
+        ("stride", _INTEGER),  # and theirs
+        ("rows", _INTEGER),  # (m,) int64, which rows
+        ("stamp", _INTEGER),  # (p,) int64, subset for which the codes of a feature were gathered
+        ("now", _INTEGER),  # subsets so far
     ],
     align=True,
 )
@@ -107,6 +130,9 @@ SETTINGS = np.dtype(
         ("langevin", _FLAG),
         ("intercept", _FLAG),
         ("nuisance", _FLAG),
+        ("batch", _INTEGER),  # rows of a subset, 0 if there is none
+        ("delayed", _INTEGER),  # EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS
+        ("screened_attempts", _INTEGER),  # changes of a term's set tried where they are screened
     ],
     align=True,
 )
@@ -120,6 +146,12 @@ STATE = np.dtype(
         ("step_count", _INTEGER, (MOST_VARIABLES + 1,)),  # adaptations so far
         ("tally", _INTEGER, (len(MOVE_NAMES), 2)),  # proposed and accepted
         ("stream", np.uint64, (4,)),  # seed low, seed high, chain, sweep
+        ("screened", _INTEGER, (len(SCREEN_NAMES),)),  # whether a group of moves is screened
+        # By group, without and with screening: proposed, past the screen, accepted, rows passed over.
+        ("screen_tally", _INTEGER, (len(SCREEN_NAMES), 2, 4)),
+        ("jump", _DOUBLE, (2,)),  # squared Langevin and walk steps taken, in units of the local scale
+        ("walk_step", _DOUBLE, (MOST_VARIABLES + 1,)),  # log step of the walk, by order
+        ("walk_count", _INTEGER, (MOST_VARIABLES + 1,)),  # its adaptations so far
         ("beta", _DOUBLE, (MOST_TERMS,)),
         ("order", _INTEGER, (MOST_TERMS,)),
         ("features", np.int32, (MOST_TERMS, MOST_VARIABLES)),
@@ -159,6 +191,10 @@ WORK = np.dtype(
         ("sums", _DOUBLE, (4 * MOST_VARIABLES + 3,)),
         ("point", _DOUBLE, (6, 2 * MOST_VARIABLES + 1)),
         ("vector", _DOUBLE, (6, MOST_TERMS + 1)),
+        ("batch", _INTEGER),  # address of the PROBLEM of a subset, 0 if there is none
+        ("batch_work", _INTEGER),  # of the WORK that goes with it; 0 if the subset is all that is used
+        ("at_fit", _INTEGER),  # whether score and curvature are those at the fit
+        ("screen", _INTEGER, (len(SCREEN_NAMES),)),  # whether a group is screened in this sweep
     ],
     align=True,
 )

@@ -1,12 +1,14 @@
 """Where the shards of one chain meet: memory that all of them see.
 
-Words of 8 bytes: at 0 whether the meeting is broken off, then a line for each shard, then two rooms for what is
-exchanged. A shard's line says to which exchange it has put in its part last, and where that part lies in the room.
-Exchange number e uses room e mod 2: nobody writes to a room before all have read what was in it, for that they do
-before they put in their part of the next exchange. So one meeting an exchange is enough.
+Words of 8 bytes: at 0 whether the meeting is broken off, then a line for each shard, then two rooms for what
+is exchanged. A shard's line says to which exchange it has put in its part last, and where that part lies in
+the room. Exchange number e uses room e mod 2: nobody writes to a room before all have read what was in it,
+which they do before they put in their part of the next exchange. So one meeting an exchange is enough.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -37,7 +39,7 @@ HEADER_WORDS = LINE_WORDS * (1 + STRIPES)
 BROKEN_WORD = 0
 # Why a meeting was broken off: somebody asked for it, or a shard is gone.
 STOPPED, FAILED = 1, 2
-# Looks at a number before others are let run, lets of others run before sleeping, and microseconds of sleep: a
+# Looks at a number before the core is offered to others, offers before sleeping, and microseconds of sleep: a
 # shard on a core of its own loses nothing, one that shares its core or waits for a network does not burn it.
 SPINS = 2_000
 YIELDS = 200
@@ -47,12 +49,11 @@ NAPS = 2_000
 LONG_NAP_MICROSECONDS = 1_000
 
 # Of the C library; they let other threads have the core.
-sched_yield = types.ExternalFunction("sched_yield", types.intc())
-usleep = types.ExternalFunction("usleep", types.intc(types.uintc))
+sched_yield: Any = types.ExternalFunction("sched_yield", types.intc())
+usleep: Any = types.ExternalFunction("usleep", types.intc(types.uintc))
 
 
-@intrinsic
-def load_word(typingctx, address):
+def _load_word(typingctx, address):
     """Read a word that another thread or process may write, and all that was written before it."""
 
     def codegen(context, builder, signature, args):
@@ -62,8 +63,7 @@ def load_word(typingctx, address):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
-def store_word(typingctx, address, value):
+def _store_word(typingctx, address, value):
     """Write a word that another thread or process may read, after all that was written before."""
 
     def codegen(context, builder, signature, args):
@@ -73,6 +73,10 @@ def store_word(typingctx, address, value):
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
+
+
+load_word: Any = intrinsic(_load_word)
+store_word: Any = intrinsic(_store_word)
 
 
 def mailbox_words(width: int) -> int:

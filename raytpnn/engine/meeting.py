@@ -1,4 +1,4 @@
-"""A shard's mailbox as Python sees it: in memory that processes of a machine share, and moved between machines."""
+"""A shard's mailbox as Python sees it: in memory that processes share, or carried between machines."""
 
 from __future__ import annotations
 

@@ -11,7 +11,20 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["code_bytes", "code_words", "double_rows", "doubles", "integers", "single_rows", "singles"]
+from raytpnn.engine.types import BATCH_T, PROBLEM_T, WORK_T
+
+__all__ = [
+    "batch_at",
+    "code_bytes",
+    "code_words",
+    "double_rows",
+    "doubles",
+    "integers",
+    "problem_at",
+    "single_rows",
+    "singles",
+    "work_at",
+]
 
 
 def _array_value(array_type, context, builder, address, shape):
@@ -54,6 +67,22 @@ def _matrix_of(element):
     return matrix
 
 
+def _record_of(record_type):
+    """Intrinsic (address) -> record: its value is a pointer to it."""
+
+    @intrinsic
+    def record(typingctx, address):
+        def codegen(context, builder, signature, args):
+            return builder.inttoptr(args[0], context.get_value_type(record_type))
+
+        return record_type(types.int64), codegen
+
+    return record
+
+
+problem_at = _record_of(PROBLEM_T)
+work_at = _record_of(WORK_T)
+batch_at = _record_of(BATCH_T)
 doubles = _vector_of(types.float64)
 singles = _vector_of(types.float32)
 integers = _vector_of(types.int64)

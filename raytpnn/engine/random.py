@@ -10,11 +10,19 @@ from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.philox import philox
 
-__all__ = ["gamma_variate", "uniforms"]
+__all__ = ["gamma_variate", "uniforms", "words"]
 
 # A gamma variate is accepted with probability above 0.95 a try: 64 failures in a row do not happen.
 MOST_TRIES = 64
 STEP = 2.0**-52
+
+
+@internal
+def words(state, purpose, slot, attempt):
+    """Four words of 32 bits, as uint64, of a place in the stream."""
+    stream = state.stream
+    place = np.uint64((purpose << 24) | slot)
+    return philox(stream[2], stream[3], place, np.uint64(attempt), stream[0], stream[1])
 
 
 @internal
@@ -28,9 +36,7 @@ def uniforms(state, purpose, slot, attempt):
     purpose, slot, attempt : int
         What the numbers are for (below 256), which instance (below 2**24), which try.
     """
-    stream = state.stream
-    place = np.uint64((purpose << 24) | slot)
-    w0, w1, w2, w3 = philox(stream[2], stream[3], place, np.uint64(attempt), stream[0], stream[1])
+    w0, w1, w2, w3 = words(state, purpose, slot, attempt)
     shift = np.uint64(6)
     half = np.uint64(26)
     first = np.float64(((w0 >> shift) << half) | (w1 >> shift))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.binding import as_python
+from raytpnn.engine.layout import BATCH
 from raytpnn.engine.rows import MOMENTS, TOTALS
 from raytpnn.engine.tables import SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
@@ -97,6 +98,8 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
 
 
 def multiply_factor(problem, work, feature, j, row):
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
     phi = phi_of(problem, work, row)
     phi[:] = factor if j == 0 else phi * factor
@@ -207,10 +210,31 @@ def score_of_terms(problem, work, K, out):
         out[k + 1] = sum_of(problem, score * phi_of(problem, work, k).astype(np.float64))
 
 
-def uniforms(state, purpose, slot, attempt):
+def integers(address, n):
+    return view(address, (int(n),), np.int64)
+
+
+def batch_at(address):
+    return view(address, (1,), BATCH).view(np.recarray)[0]
+
+
+def gather_codes(problem, feature):
+    """Codes at the rows of a subset. Each time anew: once a subset would do, and be faster."""
+    batch = batch_at(problem.batch)
+    dtype = np.uint16 if problem.wide_codes else np.uint8
+    rows = integers(batch.rows, problem.n)
+    start = batch.codes + int(feature) * int(batch.stride) * np.dtype(dtype).itemsize
+    codes_of(problem, feature)[:] = view(start, (int(rows.max()) + 1,), dtype)[rows]
+
+
+def words(state, purpose, slot, attempt):
     seed_low, seed_high, chain, sweep = (int(word) for word in state.stream)
     place = (int(purpose) << 24) | int(slot)
-    w0, w1, w2, w3 = philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+    return philox_numpy((chain, sweep, place, int(attempt)), (seed_low, seed_high))
+
+
+def uniforms(state, purpose, slot, attempt):
+    w0, w1, w2, w3 = words(state, purpose, slot, attempt)
     first = ((w0 >> 6) << 26) | (w1 >> 6)
     second = ((w2 >> 6) << 26) | (w3 >> 6)
     return (first + 0.5) * 2.0**-52, (second + 0.5) * 2.0**-52
@@ -247,6 +271,9 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             gram_matrix,
             score_of_terms,
             watch_rows,
+            batch_at,
+            integers,
+            words,
         )
     },
 }
@@ -254,4 +281,6 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
 
 def reference_of(function: Any) -> Any:
     """Reference of a compiled function of the engine."""
-    return as_python(function, REPLACEMENTS)
+    from raytpnn.engine.reference_subset import SUBSET_REPLACEMENTS
+
+    return as_python(function, REPLACEMENTS | SUBSET_REPLACEMENTS)

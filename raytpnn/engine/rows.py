@@ -7,7 +7,16 @@ are units: the grid execution puts addresses of others in their place, see `grid
 
 from __future__ import annotations
 
-from raytpnn.engine.memory import code_bytes, code_words, double_rows, doubles, single_rows, singles
+from raytpnn.engine.memory import (
+    batch_at,
+    code_bytes,
+    code_words,
+    double_rows,
+    doubles,
+    integers,
+    single_rows,
+    singles,
+)
 from raytpnn.engine.stripes import combine, stripe_sums
 from raytpnn.engine.types import (
     DOUBLE,
@@ -34,9 +43,36 @@ CHANGE = (INTEGER, DOUBLE, INTEGER, DOUBLE)
 EVALUATE = NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER, *CHANGE, INTEGER, INTEGER, FEATURES, INTEGER)
 
 
+@internal
+def gather_codes(problem, feature):
+    """Codes of a feature at the rows of a subset, unless they are there already."""
+    batch = batch_at(problem.batch)
+    stamp = integers(batch.stamp, problem.p)
+    if stamp[feature] == batch.now:
+        return
+    stamp[feature] = batch.now
+    n = problem.n
+    rows = integers(batch.rows, n)
+    if problem.wide_codes:
+        words = code_words(problem.codes + 2 * problem.stride * feature, n)
+        all_words = code_words(batch.codes + 2 * batch.stride * feature, batch.stride)
+        for i in range(n):
+            words[i] = all_words[rows[i]]
+    else:
+        octets = code_bytes(problem.codes + problem.stride * feature, n)
+        all_octets = code_bytes(batch.codes + batch.stride * feature, batch.stride)
+        for i in range(n):
+            octets[i] = all_octets[rows[i]]
+
+
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, INTEGER))
 def multiply_factor(problem, work, feature, j, row):
-    """Multiply factor table j into a basis function, or start it with the first factor."""
+    """Multiply factor table j into a basis function, or start it with the first factor.
+
+    Every basis function begins here, so that this is where a subset's codes are gathered.
+    """
+    if problem.batch != 0:
+        gather_codes(problem, feature)
     n = problem.n
     table = single_rows(work.table, j + 1, work.table_width)[j]
     phi = singles(work.phi + 4 * n * row, n)
@@ -295,3 +331,34 @@ def score_of_terms(problem, work, K, out):
     total = combine(problem, work, K)
     for k in range(K):
         out[k + 1] = total[k]
+
+
+@internal
+def phi_at(problem, work, features, d, i):
+    """One row of the product of factor tables 0 ... d - 1, from the codes."""
+    tables = single_rows(work.table, d, work.table_width)
+    value = tables[0][0]
+    for j in range(d):
+        place = problem.stride * features[j] + i
+        if problem.wide_codes:
+            factor = tables[j][code_words(problem.codes + 2 * place, 1)[0]]
+        else:
+            factor = tables[j][code_bytes(problem.codes + place, 1)[0]]
+        value = factor if j == 0 else value * factor
+    return value
+
+
+@internal
+def gather_fit(problem, work, part, part_work, K):
+    """Fit and basis functions of a subset from those of all rows."""
+    n, m = problem.n, part.n
+    rows = integers(batch_at(part.batch).rows, m)
+    fit = doubles(work.fit, n)
+    fit_part = doubles(part_work.fit, m)
+    for i in range(m):
+        fit_part[i] = fit[rows[i]]
+    for k in range(K):
+        phi = singles(work.phi + 4 * n * k, n)
+        phi_part = singles(part_work.phi + 4 * m * k, m)
+        for i in range(m):
+            phi_part[i] = phi[rows[i]]

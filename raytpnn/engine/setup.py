@@ -9,6 +9,7 @@ import numpy as np
 from raytpnn.data.bins import Bins
 from raytpnn.engine.layout import PROBLEM, SETTINGS
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import stripe_starts
@@ -111,7 +112,7 @@ class Problem:
 
 
 def in_place(codes: np.ndarray) -> np.ndarray:
-    """Codes as they are if a feature's rows lie side by side, (p, n): some rows of a mapped file stay there."""
+    """Codes as they are if a feature's rows lie side by side, (p, n): rows of a mapped file stay there."""
     return codes if codes.strides[1] == codes.itemsize else np.ascontiguousarray(codes)
 
 
@@ -138,7 +139,7 @@ def build_problem(
             f"a feature has {arrays['n_bins'].max()} bins, {bins.codes.dtype} codes allow {bins.missing_code}"
         )
     record = new_record_of(PROBLEM)
-    record.n = bins.n_rows
+    record.n = record.n_all = bins.n_rows
     record.p = bins.n_features
     record.n_values = len(bins.value)
     record.stripe[:] = stripe_starts(bins.n_rows)
@@ -181,7 +182,12 @@ def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float
 
 
 def build_settings(
-    problem: Problem, family: Family, prior: Prior, moves: Moves, noise_variance: float
+    problem: Problem,
+    family: Family,
+    prior: Prior,
+    moves: Moves,
+    noise_variance: float,
+    subsets: SubsetUse | None = None,
 ) -> np.record:
     """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
     n, p = problem.n_all, len(problem.codes)
@@ -210,4 +216,7 @@ def build_settings(
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
+    if subsets is not None:
+        record.batch, record.delayed = subsets.rows, subsets.delayed
+        record.screened_attempts = subsets.attempts
     return record

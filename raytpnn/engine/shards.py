@@ -1,7 +1,8 @@
 """Rows of one chain in shards: every shard has the same state and decides alike, see `stripes.py`.
 
-Shard g of G owns stripes 16 g / G to 16 (g + 1) / G - 1. It runs the whole sampler on its rows and the same random
-numbers, and meets the others wherever rows are summed up. What they come to is the same, bit by bit, for any G.
+Shard g of G owns stripes 16 g / G to 16 (g + 1) / G - 1. It runs the whole sampler on its rows and the same
+random numbers, and meets the others wherever rows are summed up. What they come to is the same, bit by bit,
+for any G.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def check_shards(shards: Any) -> None:
 
 
 def shard_rows(starts: np.ndarray, shards: int, shard: int) -> tuple[int, int]:
-    """First row of a shard, and the first that is no longer its own; `starts` are those of the stripes and n."""
+    """First row of a shard, and where it ends; `starts` are first rows of the stripes, and n."""
     share = STRIPES // shards
     return int(starts[share * shard]), int(starts[share * (shard + 1)])
 
@@ -77,7 +78,7 @@ def shard_of(problem: Problem, shards: int, shard: int) -> Problem:
         y=problem.y[start:stop],
         w=problem.w[start:stop],
         offset=problem.offset[start:stop],
-        others=(*problem.others, problem),
+        others=problem.others,
     )
 
 
@@ -89,7 +90,7 @@ def as_shard(problem: Problem, n_all: int, shards: int, shard: int) -> Problem:
         raise ValueError(
             f"shard {shard} of {shards} has {stop - start} of {n_all} rows, got {len(problem.y)}"
         )
-    problem.record.first_row = start
+    problem.record.first_row, problem.record.n_all = start, n_all
     problem.record.stripe[:] = stripes_of_shard(starts, shards, shard)
     return replace(problem, n_all=n_all)
 
@@ -205,6 +206,10 @@ class ShardedChain:
         """Proposals and acceptances of every move so far."""
         return self.parts[0].acceptance()
 
+    def screening(self) -> dict[str, dict[str, Any]]:
+        """What delayed acceptance did so far, by group of moves; empty without it."""
+        return self.parts[0].screening()
+
 
 def room_width(settings: np.record, watched: np.ndarray | None) -> int:
     """Sums of a stripe for which a mailbox has room; the watched rows fit in it too."""
@@ -218,5 +223,5 @@ def check_agreement(states: list[bytes]) -> None:
     """Raise ShardError unless all shards came to the same state."""
     if any(state != states[0] for state in states):
         raise ShardError(
-            "the shards of a chain came to different states: this must not happen, nothing of the block is kept"
+            "the shards of a chain came to different states, which must not happen; nothing is kept"
         )

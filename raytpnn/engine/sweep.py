@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import INTERCEPT, N_SCALARS, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.layout import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.memory import problem_at
 from raytpnn.engine.moves.birth_death import birth_or_death
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
+from raytpnn.engine.moves.screen import begin_screening
 from raytpnn.engine.moves.trial import build_phi
+from raytpnn.engine.moves.walk import walk
 from raytpnn.engine.rows import fit_from_terms
+from raytpnn.engine.subset import take_subset
 from raytpnn.engine.types import CHAIN, FLAG, NOTHING
 from raytpnn.engine.units import unit
-from raytpnn.engine.watch import watch_rows
+from raytpnn.engine.watch import watch_rows, watch_terms
 from raytpnn.numerics.jit import compiled, internal
 
 __all__ = ["begin_block", "keep_draw", "run_block", "sweep"]
@@ -38,7 +42,10 @@ def sweep(problem, settings, state, work, warming_up):
         if settings.restructure:
             restructure(problem, settings, state, work, k)
         if settings.langevin:
-            langevin(problem, settings, state, work, k, warming_up)
+            if work.screen[SCREEN_WALK] != 0:
+                walk(problem, settings, state, work, k, warming_up)
+            else:
+                langevin(problem, settings, state, work, k, warming_up)
     every = settings.joint_beta_every
     if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)
@@ -67,17 +74,46 @@ def keep_draw(problem, state, work, record, row):
             record.b[row, k, j] = state.b[k, j]
             record.gamma[row, k, j] = state.gamma[k, j]
     if len(record.watched) > 0:
-        watch_rows(problem, work, K, state.beta[:], record, row)
+        if sees_subsets_alone(work):
+            watch_terms(problem, state, work, record.watched, record.fit[row], record.size[row])
+        else:
+            watch_rows(problem, work, K, state.beta[:], record, row)
+
+
+@internal
+def sees_subsets_alone(work):
+    """Whether the chain's scratch space is for a subset, and there is none for all rows."""
+    return work.batch != 0 and work.batch_work == 0
+
+
+@internal
+def sweep_subset(problem, settings, state, work, warming_up):
+    """One pass over all moves on a new subset of the rows, as if it were all there is."""
+    take_subset(problem, state, work)
+    part = problem_at(work.batch)
+    begin_block(part, settings, state, work)
+    return sweep(part, settings, state, work, warming_up)
+
+
+@internal
+def next_sweep(problem, settings, state, work, index, warmup):
+    """One sweep of whichever kind; False if it was stopped half-way."""
+    if sees_subsets_alone(work):
+        return sweep_subset(problem, settings, state, work, index < warmup)
+    if work.batch != 0:
+        begin_screening(problem, settings, state, work, index, warmup)
+    return sweep(problem, settings, state, work, index < warmup)
 
 
 @compiled
 def run_block(problem, settings, state, work, record, first, sweeps, warmup, thin):
     """Sweeps first ... first + sweeps - 1; returns (sweeps done, draws kept)."""
-    begin_block(problem, settings, state, work)
+    if not sees_subsets_alone(work):
+        begin_block(problem, settings, state, work)
     kept = 0
     for i in range(first, first + sweeps):
         state.stream[3] = i
-        if work.control[STOP] != 0 or not sweep(problem, settings, state, work, i < warmup):
+        if work.control[STOP] != 0 or not next_sweep(problem, settings, state, work, i, warmup):
             return i - first, kept
         if i >= warmup and (i - warmup + 1) % thin == 0:
             keep_draw(problem, state, work, record, kept)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from numba import from_dtype, types
 
-from raytpnn.engine.layout import PROBLEM, SETTINGS, STATE, WORK
+from raytpnn.engine.layout import BATCH, PROBLEM, SETTINGS, STATE, WORK
 
+BATCH_T = from_dtype(BATCH)
 PROBLEM_T = from_dtype(PROBLEM)
 SETTINGS_T = from_dtype(SETTINGS)
 STATE_T = from_dtype(STATE)

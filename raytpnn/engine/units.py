@@ -52,9 +52,18 @@ UNIT_NAMES = (
 )
 # Those that only ensembles of replicas need: plain chains do not wait for them.
 ENSEMBLE_UNIT_NAMES = ("draw_from_prior",)
+# Those that only chains on subsets of the rows need.
+SUBSET_UNIT_NAMES = (
+    "propose_walk",
+    "screen_birth",
+    "screen_death",
+    "screen_restructure",
+    "take_subset",
+    "watch_terms",
+)
 # Those that only shards need.
 SHARD_UNIT_NAMES = ("meet",)
-_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SHARD_UNIT_NAMES
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SUBSET_UNIT_NAMES + SHARD_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -130,8 +139,8 @@ def slot_of(name: str) -> int:
     return _SLOTS.index(name)
 
 
-def unit_addresses(ensemble: bool = False, shards: bool = False) -> np.ndarray:
-    """Addresses of units by slot, (units,) int64; 0 for what only ensembles or shards need, unless wanted."""
-    left_out = () if ensemble else ENSEMBLE_UNIT_NAMES
-    left_out += () if shards else SHARD_UNIT_NAMES
-    return np.array([0 if name in left_out else compile_unit(name) for name in _SLOTS], np.int64)
+def unit_addresses(ensemble: bool = False, subsets: bool = False, shards: bool = False) -> np.ndarray:
+    """Addresses of all units, (units,) int64; 0 for those that only others need, unless asked for."""
+    skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
+    skipped += () if shards else SHARD_UNIT_NAMES
+    return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)

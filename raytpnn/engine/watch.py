@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from numba import types
+
+from raytpnn.engine.layout import INTERCEPT
 from raytpnn.engine.mailbox import meet, next_exchange, room
 from raytpnn.engine.memory import double_rows, doubles, singles
+from raytpnn.engine.rows import phi_at
+from raytpnn.engine.tables import factor_table
+from raytpnn.engine.types import NOTHING, PROBLEM_T, STATE_T, VECTOR, WORK_T
+from raytpnn.engine.units import unit
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["watch_rows"]
+__all__ = ["watch_rows", "watch_terms"]
 
 
 @internal
@@ -43,6 +50,12 @@ def own_watched(problem, watched):
 
 
 @internal
+def at_a_time(work, count):
+    """Numbers of every one of `count` rows for which an exchange has room."""
+    return STRIPES * work.partial_width // count
+
+
+@internal
 def watch_shards(problem, work, K, beta, record, row):
     """Do the same with each shard's own watched rows in its part of an exchange."""
     n = problem.n
@@ -50,11 +63,10 @@ def watch_shards(problem, work, K, beta, record, row):
     watched = record.watched
     count = len(watched)
     first, last = own_watched(problem, watched)
-    # Number -1 is the fit, 0 ... K - 1 are terms; as many at a time as there is room for.
-    most = STRIPES * work.partial_width // count
+    # Number -1 is the fit, 0 ... K - 1 are terms.
     begin = -1
     while begin < K:
-        end = min(begin + most, K)
+        end = min(begin + at_a_time(work, count), K)
         width = end - begin
         here = double_rows(room(work, next_exchange(work)), count, width)
         for k in range(begin, end):
@@ -73,4 +85,65 @@ def watch_shards(problem, work, K, beta, record, row):
                 total += value * value
             if k >= 0:
                 record.size[row, k] = total / count
+        begin = end
+
+
+@internal
+def tables_of_term(problem, state, work, k):
+    """Factor tables of a term."""
+    for j in range(state.order[k]):
+        factor_table(problem, work, j, state.features[k][j], state.b[k, j], state.gamma[k, j])
+
+
+@unit(NOTHING(PROBLEM_T, STATE_T, WORK_T, types.int64[::1], VECTOR, VECTOR))
+def watch_terms(problem, state, work, watched, fit, size):
+    """The same from the terms, for chains that do not keep the fit of all rows."""
+    if work.shards > 1:
+        watch_terms_of_shards(problem, state, work, watched, fit, size)
+        return
+    offset = doubles(problem.offset, problem.n)
+    for i in range(len(watched)):
+        fit[i] = offset[watched[i]] + state.scalar[INTERCEPT]
+    for k in range(state.K):
+        tables_of_term(problem, state, work, k)
+        total = 0.0
+        for i in range(len(watched)):
+            value = state.beta[k] * phi_at(problem, work, state.features[k], state.order[k], watched[i])
+            fit[i] += value
+            total += value * value
+        size[k] = total / len(watched)
+
+
+@internal
+def watch_terms_of_shards(problem, state, work, watched, fit, size):
+    """Do that with each shard's own watched rows in its part of an exchange."""
+    offset = doubles(problem.offset, problem.n)
+    count = len(watched)
+    first, last = own_watched(problem, watched)
+    # Number -1 is the offset, 0 ... K - 1 are terms.
+    begin = -1
+    while begin < state.K:
+        end = min(begin + at_a_time(work, count), state.K)
+        width = end - begin
+        here = double_rows(room(work, next_exchange(work)), count, width)
+        for k in range(begin, end):
+            if k >= 0:
+                tables_of_term(problem, state, work, k)
+            for i in range(first, last):
+                own = watched[i] - problem.first_row
+                if k < 0:
+                    here[i, 0] = offset[own]
+                else:
+                    value = phi_at(problem, work, state.features[k], state.order[k], own)
+                    here[i, k - begin] = state.beta[k] * value
+        if not meet(work, first * width, (last - first) * width):
+            return
+        for k in range(begin, end):
+            total = 0.0
+            for i in range(count):
+                value = here[i, k - begin]
+                fit[i] = value + state.scalar[INTERCEPT] if k < 0 else fit[i] + value
+                total += value * value
+            if k >= 0:
+                size[k] = total / count
         begin = end

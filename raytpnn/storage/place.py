@@ -160,7 +160,7 @@ class Place:
         return copy
 
     def large_file(self, name: str) -> Any:
-        """Local path of a file, or, of a remote one, a file of which any part can be read; it is not copied."""
+        """Local path of a file; of a remote one a file of which any part can be read, without a copy."""
         return (
             self.path / name if self.path is not None else self.remote.open_input_file(f"{self.base}/{name}")
         )

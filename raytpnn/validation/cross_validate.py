@@ -31,7 +31,7 @@ __all__ = ["cross_validate", "validate_cases"]
 # Options of `raytpnn.sample` that every fit is given.
 PASSED_ON = (
     *("chains", "warmup", "draws", "thin", "prior", "moves", "feature_weights", "max_bins", "backend"),
-    *("tempering", "missing_indicators"),
+    *("tempering", "missing_indicators", "minibatch", "delayed_acceptance"),
 )
 
 
@@ -86,7 +86,7 @@ def cross_validate(
         As for `raytpnn.sample`; on Ray, a fit is a task.
     **options
         chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, tempering and
-        missing_indicators of `raytpnn.sample`.
+        missing_indicators, minibatch and delayed_acceptance of `raytpnn.sample`.
 
     Returns
     -------

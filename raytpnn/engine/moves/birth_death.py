@@ -10,13 +10,23 @@ from raytpnn.engine.layout import (
     FOR_NEW_BETA,
     FOR_NEW_FACTOR,
     FOR_NEW_SET,
+    FOR_SCREEN,
     MOST_VARIABLES,
     NUISANCE,
+    SCREEN_BIRTH_DEATH,
     SIGMA_BETA2,
     TEMPERATURE,
 )
 from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
 from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.screen import (
+    count_proposal,
+    follow_death,
+    follow_term,
+    screen_birth,
+    screen_death,
+    second_stage,
+)
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import evaluate, phi_moments, replace_term
@@ -82,7 +92,7 @@ def draw_new_set(problem, settings, state, work, slot):
 
 @unit(FLAG(*CHAIN, INTEGER))
 def birth(problem, settings, state, work, slot):
-    """Try to add a term, with the derivatives at the fit in `work`; returns acceptance."""
+    """Try to add a term; returns acceptance."""
     K = state.K
     d = draw_new_set(problem, settings, state, work, slot)
     if d == 0:
@@ -91,8 +101,19 @@ def birth(problem, settings, state, work, slot):
         prior_factor(settings, state, work, FOR_NEW_FACTOR, slot * MOST_VARIABLES + j, j)
     trial = settings.K_max
     features = work.trial_features[0]
+    log_set = log_birth_ratio(problem, settings, state, features, d, K, trial)
+    log_screen = 0.0
+    if work.screen[SCREEN_BIRTH_DEATH] != 0:
+        log_screen = screen_birth(problem, settings, state, work, d, log_set)
+        u, _ = uniforms(state, FOR_SCREEN, slot, 0)
+        if not log(u) < log_screen:
+            count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, False, False)
+            return False
     if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, 0, trial):
         return False
+    if work.at_fit == 0:
+        evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
+        work.at_fit = 1
     dot, norm = phi_moments(problem, work, trial)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
@@ -103,15 +124,19 @@ def birth(problem, settings, state, work, slot):
     change = log_likelihood_change(
         problem, settings, state, work, trial, 0.0, (0.0, 0.0), trial, beta, (dot, norm)
     )
-    log_ratio = scale * change + log_birth_ratio(problem, settings, state, features, d, K, trial)
+    log_ratio = scale * change + log_set
     log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
-    if not log(u) < log_ratio:
+    accepted = log(u) < second_stage(log_ratio, log_screen)
+    count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
+    if not accepted:
         return False
+    work.at_fit = 0
     take_trial(state, work, K, d, beta)
     state.K = K + 1
     state.scalar[FIT_LOGLIK] += change
     replace_term(problem, work, K, 0.0, trial, beta)
+    follow_term(settings, state, work, K, 0.0)
     return True
 
 
@@ -120,6 +145,15 @@ def death(problem, settings, state, work, slot, k):
     """Try to remove term k; returns acceptance."""
     last = state.K - 1
     beta = state.beta[k]
+    log_set = log_birth_ratio(problem, settings, state, state.features[k], state.order[k], last, k)
+    log_screen = 0.0
+    if work.screen[SCREEN_BIRTH_DEATH] != 0:
+        log_screen = screen_death(problem, settings, state, work, k, log_set)
+        u, _ = uniforms(state, FOR_SCREEN, slot, 0)
+        if not log(u) < log_screen:
+            count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, False, False)
+            return False
+    work.at_fit = 0
     dot, norm = moments_without(problem, settings, work, k, beta)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
@@ -127,13 +161,16 @@ def death(problem, settings, state, work, slot, k):
     mean = scale * dot / precision
     change = log_likelihood_change(problem, settings, state, work, k, beta, (dot, norm), k, 0.0, (0.0, 0.0))
     log_ratio = scale * change
-    log_ratio -= log_birth_ratio(problem, settings, state, state.features[k], state.order[k], last, k)
+    log_ratio -= log_set
     log_ratio -= log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
-    if not log(u) < log_ratio:
+    accepted = log(u) < second_stage(log_ratio, log_screen)
+    count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
+    if not accepted:
         return False
     # The last term moves into the gap.
     replace_term(problem, work, k, beta, last, 0.0)
+    follow_death(work, k, beta, last)
     state.order[k] = state.order[last]
     state.beta[k] = state.beta[last]
     for j in range(state.order[last]):
@@ -148,21 +185,16 @@ def death(problem, settings, state, work, slot, k):
 @internal
 def birth_or_death(problem, settings, state, work):
     """All attempts of a sweep."""
-    at_fit = False
+    work.at_fit = 0
     for slot in range(settings.birth_death_attempts):
         K = state.K
         u, v = uniforms(state, FOR_BIRTH_DEATH, slot, 0)
         if u * settings.K_max >= K:
-            if not at_fit:
-                features = work.trial_features[0]
-                evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
             accepted = birth(problem, settings, state, work, slot)
             move = BIRTH
-            at_fit = not accepted
         else:
             accepted = death(problem, settings, state, work, slot, min(int(v * K), K - 1))
             move = DEATH
-            at_fit = False
         state.tally[move, 0] += 1
         if accepted:
             state.tally[move, 1] += 1

@@ -18,6 +18,7 @@ from raytpnn.engine.layout import (
     TEMPERATURE,
 )
 from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.moves.screen import count_step, follow_term
 from raytpnn.engine.moves.trial import take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
@@ -28,7 +29,20 @@ from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
 
-__all__ = ["langevin"]
+__all__ = [
+    "HERE",
+    "PRECISION",
+    "PRECISION_THERE",
+    "THERE",
+    "gradient_and_precision",
+    "langevin",
+    "log_proposal",
+    "log_target",
+    "point_of_term",
+    "propose_point",
+    "take_step",
+    "term_tables",
+]
 
 # Rows of Work.point.
 HERE, GRADIENT, PRECISION, THERE, GRADIENT_THERE, PRECISION_THERE = range(6)
@@ -183,6 +197,20 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
 
 
 @internal
+def take_step(problem, settings, state, work, k):
+    """Take the proposed point over, with its fit."""
+    d = state.order[k]
+    take_trial_fit(problem, work)
+    copy_phi(problem, work, settings.K_max, k)
+    for j in range(d):
+        work.trial_features[0, j] = state.features[k, j]
+    old_beta = state.beta[k]
+    take_trial(state, work, k, d, work.point[THERE, 2 * d])
+    follow_term(settings, state, work, k, old_beta)
+    state.scalar[FIT_LOGLIK] = work.sums[0]
+
+
+@internal
 def langevin(problem, settings, state, work, k, warming_up):
     """One Langevin step of term k."""
     d = state.order[k]
@@ -190,13 +218,10 @@ def langevin(problem, settings, state, work, k, warming_up):
     u, _ = uniforms(state, FOR_LANGEVIN, k, 0)
     accepted = log(u) < log_ratio
     state.tally[LANGEVIN, 0] += 1
+    # A gradient costs six passes a variable at either end.
+    count_step(settings, state, work, d, accepted, (7 * d + 4) * problem.n_all)
     if accepted:
         state.tally[LANGEVIN, 1] += 1
-        take_trial_fit(problem, work)
-        copy_phi(problem, work, settings.K_max, k)
-        for j in range(d):
-            work.trial_features[0, j] = state.features[k, j]
-        take_trial(state, work, k, d, work.point[THERE, 2 * d])
-        state.scalar[FIT_LOGLIK] = work.sums[0]
+        take_step(problem, settings, state, work, k)
     if warming_up and settings.adapt:
         adapt_step(settings, state, d, log_ratio)

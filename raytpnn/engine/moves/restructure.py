@@ -12,13 +12,18 @@ from raytpnn.engine.layout import (
     FOR_RESTRUCTURE,
     FOR_RESTRUCTURE_BETA,
     FOR_RESTRUCTURE_FACTOR,
+    FOR_SCREEN,
+    MOST_TERMS,
     NUISANCE,
+    SCREEN_ADD_DELETE,
+    SCREEN_CHANGE,
     SIGMA_BETA2,
     TEMPERATURE,
 )
 from raytpnn.engine.memory import doubles
 from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
 from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.screen import count_proposal, follow_term, screen_restructure, second_stage
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import copy_phi, phi_moments, replace_term
@@ -29,6 +34,9 @@ from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 
 __all__ = ["restructure"]
+
+# Slots of the screens of this move, beside those of births and deaths.
+SCREEN_SLOTS = 1 << 20
 
 
 @internal
@@ -52,14 +60,14 @@ def log_deleting_ratio(problem, settings, small, d, feature):
     return -log_adding_ratio(problem, settings, small, d, feature)
 
 
-@unit(types.Tuple((INTEGER, INTEGER, INTEGER, DOUBLE))(*CHAIN, INTEGER))
-def propose_set(problem, settings, state, work, k):
+@unit(types.Tuple((INTEGER, INTEGER, INTEGER, DOUBLE))(*CHAIN, INTEGER, INTEGER))
+def propose_set(problem, settings, state, work, k, slot):
     """Propose a set into the trial: (move, new order or 0 if impossible, first new place, log ratio)."""
     d = state.order[k]
     features = state.features[k]
     trial = work.trial_features[0]
-    u, v = uniforms(state, FOR_RESTRUCTURE, k, 0)
-    pick, w = uniforms(state, FOR_RESTRUCTURE, k, 1)
+    u, v = uniforms(state, FOR_RESTRUCTURE, slot, 0)
+    pick, w = uniforms(state, FOR_RESTRUCTURE, slot, 1)
     move = (
         ADDING if u < settings.q_add else (DELETING if u < settings.q_add + settings.q_delete else CHANGING)
     )
@@ -87,16 +95,23 @@ def propose_set(problem, settings, state, work, k):
         work.trial_b[0, kept] = state.b[k, place]
         work.trial_gamma[0, kept] = state.gamma[k, place]
     else:
-        prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, k, kept)
+        prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, slot, kept)
     if move == ADDING:
         return move, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
     ratio = log_pick(problem, trial, d, int(features[place])) - log_pick(problem, features, d, j)
     return move, d, 0, ratio
 
 
-@unit(FLAG(*CHAIN, INTEGER, INTEGER, INTEGER, DOUBLE))
-def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
+@unit(FLAG(*CHAIN, INTEGER, INTEGER, INTEGER, INTEGER, INTEGER, DOUBLE))
+def try_restructure(problem, settings, state, work, k, slot, group, d, first, log_ratio):
     """Give the proposed set a coefficient, and accept or reject."""
+    log_screen = 0.0
+    if work.screen[group] != 0:
+        log_screen = screen_restructure(problem, settings, state, work, k, d, first, log_ratio)
+        u, _ = uniforms(state, FOR_SCREEN, SCREEN_SLOTS + slot, 0)
+        if not log(u) < log_screen:
+            count_proposal(problem, settings, state, work, group, False, False)
+            return False
     trial = settings.K_max
     features = work.trial_features[0]
     if first > 0:
@@ -114,26 +129,39 @@ def try_restructure(problem, settings, state, work, k, d, first, log_ratio):
         mean = scale * dot / precision
         old_precision = scale * old_norm + prior_precision
         old_mean = scale * old_dot / old_precision
-        u, v = uniforms(state, FOR_RESTRUCTURE_BETA, k, 0)
+        u, v = uniforms(state, FOR_RESTRUCTURE_BETA, slot, 0)
         beta = draw_coefficient(settings, u, v, mean, precision, prior_precision)
         log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
         log_ratio -= log_prior_over_proposal(settings, old_beta, old_mean, old_precision, prior_precision)
     change = log_likelihood_change(
         problem, settings, state, work, k, old_beta, (old_dot, old_norm), trial, beta, (dot, norm)
     )
-    u, _ = uniforms(state, FOR_RESTRUCTURE, k, 2)
-    if not log(u) < log_ratio + scale * change:
+    u, _ = uniforms(state, FOR_RESTRUCTURE, slot, 2)
+    accepted = log(u) < second_stage(log_ratio + scale * change, log_screen)
+    count_proposal(problem, settings, state, work, group, True, accepted)
+    if not accepted:
         return False
     replace_term(problem, work, k, old_beta, trial, beta)
     take_trial(state, work, k, d, beta)
+    follow_term(settings, state, work, k, old_beta)
     state.scalar[FIT_LOGLIK] += change
     return True
 
 
 @internal
-def restructure(problem, settings, state, work, k):
+def restructure_once(problem, settings, state, work, k, slot):
     """Propose one change of the set of term k."""
-    move, d, first, log_ratio = propose_set(problem, settings, state, work, k)
+    move, d, first, log_ratio = propose_set(problem, settings, state, work, k, slot)
     state.tally[move, 0] += 1
-    if d > 0 and try_restructure(problem, settings, state, work, k, d, first, log_ratio):
+    group = SCREEN_CHANGE if move == CHANGING else SCREEN_ADD_DELETE
+    if d > 0 and try_restructure(problem, settings, state, work, k, slot, group, d, first, log_ratio):
         state.tally[move, 1] += 1
+
+
+@internal
+def restructure(problem, settings, state, work, k):
+    """Propose a change of the set of term k; several where screening makes them cheap."""
+    restructure_once(problem, settings, state, work, k, k)
+    if work.screen[SCREEN_ADD_DELETE] != 0 and work.screen[SCREEN_CHANGE] != 0:
+        for attempt in range(1, settings.screened_attempts):
+            restructure_once(problem, settings, state, work, k, k + attempt * MOST_TERMS)

@@ -1,0 +1,275 @@
+"""Rows of one chain in shards: speed, latency of an exchange, and memory, all measured in one run.
+
+    python examples/benchmarks/shards.py                       # everything, n = 100,000 and 1,000,000
+    python examples/benchmarks/shards.py speed --rows 10000000
+    python examples/benchmarks/shards.py latency actors memory
+
+Parts: speed (seconds a sweep for 1 and 2 shards in threads of this process, and with minibatches and delayed
+acceptance), latency (one exchange in threads), actors (one exchange between Ray actors that share memory and
+between such that send messages, and the number of rows from which shards in actors pay), memory (of a
+process by the rows of its shard). Data are simulated: p = 50 features of 255 bins, five of which matter. On a
+busy machine give --pairs: of several measurements of both sides in turn the best of each counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+# One thread for each shard, and none for anybody else: before any numerical library is loaded.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+from numba import njit
+
+from raytpnn import Prior
+from raytpnn.chains.plan import Length, Plan, make_plan
+from raytpnn.data.bins import Bins
+from raytpnn.data.rows_io import TrainingRows
+from raytpnn.engine.chain import Chain, Place, new_work
+from raytpnn.engine.mailbox import LINE_WORDS, meet, new_mailbox
+from raytpnn.engine.meeting import map_mailbox
+from raytpnn.engine.settings import Moves
+from raytpnn.engine.shards import ShardedChain, room_width
+from raytpnn.engine.subset_use import SubsetUse, resolve_subsets
+from raytpnn.model.families import get_family
+
+P = 50
+BINS = 255
+EXCHANGES = 20_000
+
+
+def simulate(n: int, p: int = P) -> TrainingRows:
+    """Rows whose response depends on five of the features."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, BINS, (p, n), np.uint8)
+    value = (np.arange(BINS) + 0.5) / BINS
+    x = value[codes[:5]]
+    y = np.sin(6 * x[0]) + 2 * (x[1] > 0.4) + 3 * x[2] * x[3] + x[4] ** 2 + rng.normal(size=n)
+    bins = Bins(
+        codes=codes,
+        names=tuple(f"x{j}" for j in range(p)),
+        marginal=np.arange(p, dtype=np.int32),
+        first=np.arange(0, BINS * p + 1, BINS, dtype=np.int64),
+        value=np.tile(value, p),
+        weight=np.full(BINS * p, 1 / BINS),
+    )
+    return TrainingRows(bins, y, np.ones(n), np.zeros(n), np.full(p, 1 / p))
+
+
+def plan_of(rows: TrainingRows, shards: int = 1, subsets: SubsetUse | None = None) -> Plan:
+    length = Length(1, 10**6, 1)
+    family = get_family("gaussian")
+    return make_plan(rows, family, Prior(), Moves(), 1, length, "numba", subsets=subsets, shards=shards)
+
+
+def timed(chain: Chain | ShardedChain, state: bytes, first: int, sweeps: int) -> float:
+    """Seconds a sweep from a given state."""
+    chain.restore(state)
+    chain.run(first, 0, 10**9, 1)
+    begin = time.perf_counter()
+    chain.run(first, sweeps, 10**9, 1)
+    return (time.perf_counter() - begin) / sweeps
+
+
+def warmed(rows: TrainingRows, sweeps: int) -> bytes:
+    """State of a chain that has found its terms."""
+    chain = plan_of(rows, 2).new_chain()
+    chain.run(0, sweeps, 10**9, 1)
+    return chain.checkpoint()
+
+
+def speed(sizes: list[int], pairs: int) -> None:
+    print(f"seconds a sweep, gaussian, p = {P}; best of {pairs} measurements in turn")
+    print(f"{'n':>12} {'terms':>6} {'1 shard':>10} {'2 shards':>10} {'ratio':>6} {'best pair':>10}")
+    for n in sizes:
+        rows = simulate(n)
+        state = warmed(rows, 12)
+        one, two = plan_of(rows).new_chain(), plan_of(rows, 2).new_chain()
+        sweeps = max(2, min(40, 4_000_000 // n))
+        times = [(timed(one, state, 12, sweeps), timed(two, state, 12, sweeps)) for _ in range(pairs)]
+        assert one.checkpoint() == two.checkpoint()
+        alone, both = (min(column) for column in zip(*times, strict=True))
+        best = max(a / b for a, b in times)
+        terms = int(one.state.K)
+        print(
+            f"{n:>12,} {terms:>6} {alone:>10.4f} {both:>10.4f} {alone / both:>6.2f} {best:>10.2f}", flush=True
+        )
+        for name, use in (
+            ("minibatch=2048", SubsetUse(2048)),
+            ("delayed_acceptance", resolve_subsets(n, None, True)),
+        ):
+            chains = [plan_of(rows, shards, use).new_chain() for shards in (1, 2)]
+            # Warm-up has not decided anything yet: the state says that all moves are screened.
+            screened = one.state.copy()
+            screened.screened[:] = 1
+            start = 10**6 + 12
+            alone, both = (
+                min(timed(c, screened.tobytes(), start, sweeps) for _ in range(pairs)) for c in chains
+            )
+            print(f"{name:>19} {alone:>10.4f} {both:>10.4f} {alone / both:>6.2f}", flush=True)
+
+
+@njit(nogil=True)
+def exchange_often(work, times):
+    for _ in range(times):
+        meet(work, 0, 1)
+
+
+def work_at(mailbox: np.ndarray, shards: int, shard: int):
+    """Scratch space of a shard of a tiny problem, for exchanges alone."""
+    plan = plan_of(simulate(500, 2))
+    return new_work(plan.problem, plan.settings, Place(shards, shard, mailbox))
+
+
+def seconds_of_exchange(mailbox: np.ndarray, shards: int, shard: int, times: int) -> float:
+    work, arrays = work_at(mailbox, shards, shard)
+    exchange_often(work, 1)
+    begin = time.perf_counter()
+    exchange_often(work, times)
+    assert arrays
+    return (time.perf_counter() - begin) / times
+
+
+def latency(repetitions: int) -> float:
+    """Seconds of an exchange between two threads."""
+    best = np.inf
+    for _ in range(repetitions):
+        mailbox = new_mailbox(room_width(plan_of(simulate(500, 2)).settings, None))
+        other = threading.Thread(target=seconds_of_exchange, args=(mailbox, 2, 1, EXCHANGES))
+        other.start()
+        best = min(best, seconds_of_exchange(mailbox, 2, 0, EXCHANGES))
+        other.join()
+    print(f"an exchange between 2 threads: {1e6 * best:.2f} us, best of {repetitions}", flush=True)
+    return best
+
+
+def exchanges_of_sweep(rows: TrainingRows, state: bytes) -> float:
+    """How often the shards of a chain meet in a sweep."""
+    chain = plan_of(rows, 2).new_chain()
+    chain.restore(state)
+    sweeps = 5
+    chain.run(12, sweeps, 10**9, 1)
+    return int(chain.mailbox[LINE_WORDS]) / sweeps
+
+
+def actors(repetitions: int) -> None:
+    """Exchanges between Ray actors, and what they mean."""
+    import ray
+
+    from raytpnn.chains.courier import Courier, GlooGroup
+    from raytpnn.engine.meeting import Meeting
+
+    class Member:
+        def shared(self, path: str, shard: int, times: int) -> float:
+            width = room_width(plan_of(simulate(500, 2)).settings, None)
+            return seconds_of_exchange(map_mailbox(path, width), 2, shard, times)
+
+        def messages(self, name: str, shard: int, times: int) -> float:
+            width = room_width(plan_of(simulate(500, 2)).settings, None)
+            mailbox = new_mailbox(width)
+            self.courier = Courier(Meeting(mailbox, width, 2, shard), GlooGroup(2, shard, name))
+            return seconds_of_exchange(mailbox, 2, shard, times)
+
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    made = [ray.remote(num_cpus=1)(Member).remote() for _ in range(2)]
+    best = {"shared memory": np.inf, "messages (Gloo)": np.inf}
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        for i in range(repetitions):
+            path = f"{folder}/{i}"
+            calls = [member.shared.remote(path, shard, EXCHANGES) for shard, member in enumerate(made)]
+            best["shared memory"] = min(best["shared memory"], *ray.get(calls))
+            calls = [member.messages.remote(f"g{i}", shard, 500) for shard, member in enumerate(made)]
+            best["messages (Gloo)"] = min(best["messages (Gloo)"], *ray.get(calls))
+    ray.shutdown()
+    rows = simulate(100_000)
+    state = warmed(rows, 12)
+    count = exchanges_of_sweep(rows, state)
+    chain = plan_of(rows).new_chain()
+    row = min(timed(chain, state, 12, 20) for _ in range(repetitions)) / 100_000
+    print(f"a sweep of {int(chain.state.K)} terms: {1e9 * row:.1f} ns a row, {count:.0f} exchanges")
+    for name, seconds in best.items():
+        # Two shards halve what rows cost and pay for the exchanges.
+        pays = count * seconds / (row / 2)
+        print(f"an exchange between 2 actors by {name}: {1e6 * seconds:.1f} us; pays from n = {pays:,.0f}")
+
+
+def memory_of_shard(run: str, shards: int, shard: int) -> None:
+    """What a process holds after it has read a shard and run a sweep, as JSON; for `memory`."""
+    import psutil
+
+    from raytpnn.chains.run import Run
+    from raytpnn.engine.sweep import run_block
+    from raytpnn.storage.place import Place as Folder
+
+    opened = Run.open(Folder(run))
+    tiny = plan_of(simulate(500, 2)).new_chain()
+    tiny.run(0, 1, 1, 1)
+    before = psutil.Process().memory_full_info()
+    plan = opened.shard_plan(shards, shard)
+    chain = Chain(plan.problem, plan.settings, plan.first_state(0), run_block, np.zeros(0, np.int64))
+    chain.run(0, 1, 10**9, 1)
+    after = psutil.Process().memory_full_info()
+    print(
+        json.dumps(
+            {"rows": len(plan.problem.y), "own": after.uss - before.uss, "all": after.rss - before.rss}
+        )
+    )
+
+
+def memory(n: int) -> None:
+    from raytpnn.chains.run import Run
+    from raytpnn.data.encoder import Encoder
+    from raytpnn.storage.place import Place as Folder
+
+    encoder, _ = Encoder.fit(np.random.default_rng(0).normal(size=(20, 2)))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = simulate(n)
+        run = Run.begin(
+            Folder(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
+        )
+        print(
+            f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'with mapped rows':>17} {'bytes a row':>12}"
+        )
+        for shards in (1, 2, 4, 8):
+            command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]
+            out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            told = json.loads(out.splitlines()[-1])
+            own, whole = told["own"] / 1e6, told["all"] / 1e6
+            per_row = told["all"] / told["rows"]
+            print(f"{shards:>7} {told['rows']:>14,} {own:>8.1f} {whole:>17.1f} {per_row:>12.1f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = ("speed", "latency", "actors", "memory")
+    parser.add_argument("parts", nargs="*", default=parts, choices=[*parts, parts])
+    parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--shard-of", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.shard_of:
+        memory_of_shard(options.shard_of[0], int(options.shard_of[1]), 0)
+        return
+    if "speed" in options.parts:
+        speed(options.rows, options.pairs)
+    if "latency" in options.parts:
+        latency(options.pairs)
+    if "actors" in options.parts:
+        actors(options.pairs)
+    if "memory" in options.parts:
+        memory(max(options.rows))
+
+
+if __name__ == "__main__":
+    main()

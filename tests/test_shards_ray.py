@@ -1,0 +1,176 @@
+"""Shards in Ray actors: the draws of one process, also when a shard is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from ray_cases import FAST_HEALTH_CHECKS, local_ray
+from run_cases import assert_same_draws
+
+import raytpnn
+from raytpnn.chains.progress import Reporter
+from raytpnn.data.rows_io import read_rows
+from raytpnn.data.shard_io import read_shard, stripe_checksums
+from raytpnn.numerics.lanes import stripe_starts
+from raytpnn.storage.errors import RunError
+
+ray = pytest.importorskip("ray")
+SIZE = {"chains": 2, "warmup": 100, "draws": 200, "seed": 4}
+
+
+def data(n=9_000):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    X.loc[::7, "b"] = np.nan
+    return X, np.sin(X["a"]) + np.nan_to_num(X["b"]) * X["c"] + rng.normal(size=n)
+
+
+def fit(out, n=9_000, **options):
+    X, y = data(n)
+    offset = 0.1 * np.arange(n) / n
+    return raytpnn.sample(X, y, out=out, offset=offset, **{**SIZE, **options})
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run in one process, unsharded."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    fit(run, executor="threads")
+    return run
+
+
+class Killer(Reporter):
+    """Kills one shard of a team, for good, when its chain has run for a while."""
+
+    def __init__(self, shard, after):
+        super().__init__()
+        self.shard, self.after = shard, after
+        self.killed = None
+        self.said = []
+
+    def update(self, chains, where):
+        if self.killed is None and any(status.sweeps >= self.after for status in chains):
+            self.killed = kill_shard(self.shard)
+
+    def say(self, text):
+        self.said.append(text)
+
+
+def kill_shard(shard):
+    """SIGKILL the process of a shard; returns its number."""
+    import psutil
+
+    mine = [
+        process
+        for process in psutil.process_iter(["cmdline", "pid"])
+        if process.info["cmdline"]
+        and process.info["cmdline"][0].startswith("ray::ShardWorker")
+        and os.environ.get("RAYTPNN_SHARDS_TEST", "?") == process.environ().get("RAYTPNN_SHARDS_TEST")
+    ]
+    if len(mine) < 2:
+        return None
+    target = sorted(mine, key=lambda process: process.info["pid"])[shard]
+    os.kill(target.info["pid"], signal.SIGKILL)
+    return target.info["pid"]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    # Marks the processes of this test: others may run on this machine.
+    os.environ["RAYTPNN_SHARDS_TEST"] = f"{os.getpid()}-{time.time()}"
+    with local_ray(4):
+        yield
+    del os.environ["RAYTPNN_SHARDS_TEST"]
+
+
+def shared_files():
+    folder = Path("/dev/shm")
+    return {path.name for path in folder.glob("raytpnn-*")} if folder.is_dir() else set()
+
+
+def test_actors_of_one_node_share_memory_and_draw_the_same(cluster, whole, tmp_path):
+    before = shared_files()
+    post = fit(tmp_path / "run", executor="ray", shards=2)
+    assert_same_draws(whole, tmp_path / "run")
+    assert post.config["shards"] == 2
+    assert shared_files() <= before, "shared memory is left behind"
+    watched = [raytpnn.load(run).diagnostics()["rhat"].to_numpy() for run in (whole, tmp_path / "run")]
+    assert np.array_equal(*watched, equal_nan=True)
+
+
+@pytest.mark.parametrize("shard", [0, 1])
+def test_a_shard_killed_in_the_middle_changes_nothing(cluster, whole, tmp_path, shard):
+    killer = Killer(shard, 30)
+    fit(tmp_path / "run", executor="ray", shards=2, progress=killer)
+    assert killer.killed is not None
+    assert any("run again" in text for text in killer.said)
+    assert_same_draws(whole, tmp_path / "run")
+
+
+def test_a_run_is_gone_on_with_in_shards(cluster, whole, tmp_path):
+    with pytest.raises(ValueError, match="time limit"):
+        fit(tmp_path / "run", executor="threads", time_limit=1e-9)
+    raytpnn.resume(tmp_path / "run", executor="ray", shards=4)
+    assert_same_draws(whole, tmp_path / "run")
+
+
+def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):
+    with pytest.raises(RunError, match="shards=8 takes 8 workers at a time, and the cluster has room for 4"):
+        fit(tmp_path / "run", executor="ray", shards=8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [False, True])
+def test_actors_of_two_nodes_send_messages_and_draw_the_same(whole, tmp_path, kill):
+    pytest.importorskip("torch")
+    from ray.cluster_utils import Cluster
+
+    if ray.is_initialized():
+        ray.shutdown()
+    os.environ["RAYTPNN_SHARDS_TEST"] = f"{os.getpid()}-{time.time()}"
+    memory = {"object_store_memory": 100_000_000}
+    made = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": FAST_HEALTH_CHECKS, **memory}
+    )
+    try:
+        for _ in range(2):
+            made.add_node(num_cpus=1, **memory)
+        ray.init(address=made.address, log_to_driver=False)
+        killer = Killer(1, 30)
+        fit(tmp_path / "run", executor="ray", shards=2, progress=killer if kill else False)
+        assert_same_draws(whole, tmp_path / "run")
+        assert (killer.killed is not None) == kill
+    finally:
+        ray.shutdown()
+        made.shutdown()
+        del os.environ["RAYTPNN_SHARDS_TEST"]
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_shard_reads_its_rows_alone(whole, remote):
+    rows = read_rows(lambda name: whole / name)
+    starts = stripe_starts(9_000)
+    sums = stripe_checksums(rows.bins.codes, starts)
+
+    def open_file(name):
+        import pyarrow as pa
+
+        return pa.OSFile(str(whole / name)) if remote else whole / name
+
+    for own in (slice(0, 9), slice(8, 17)):
+        bounds = starts[own]
+        part = read_shard(lambda name: whole / name, open_file, bounds, sums[own.start : own.stop - 1])
+        start, stop = bounds[0], bounds[-1]
+        assert np.array_equal(part.bins.codes, rows.bins.codes[:, start:stop])
+        for name in ("y", "weight", "offset"):
+            assert np.array_equal(getattr(part, name), getattr(rows, name)[start:stop])
+        if not remote:
+            assert isinstance(part.bins.codes.base, np.memmap), "rows are mapped, not copied"
+    with pytest.raises(RunError, match="damaged"):
+        read_shard(lambda name: whole / name, open_file, starts[8:], sums[:8])
