@@ -303,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 2)
 
 // Part of the weighted Gram matrix of (1, phi_1, ..., phi_K): block of threads row block * tiles + tile. Tiles are
 // GRAM_SIDE by GRAM_SIDE, those of the lower triangle line by line, from first_tile on.
-extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 3)
+extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 2)
     grid_gram(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {
     using namespace raytpnn;
     constexpr int SUMS = GRAM_SIDE * GRAM_SIDE;

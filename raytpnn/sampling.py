@@ -369,6 +369,11 @@ def _check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
+    if backend == "cuda" and minibatch is not None:
+        raise ValueError(
+            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
+            "backend='numba'"
+        )
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
     if backend == "cuda" and minibatch is not None:

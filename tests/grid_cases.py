@@ -85,15 +85,16 @@ def differences(case: Case, chain: GridChain, blocks, thin=2) -> list[str]:
 
 
 def short_case() -> Case:
-    """Four row blocks, three of them of one stripe; missing values, terms of orders 1 to 3, joint draws."""
+    """Four row blocks, three of them of one stripe; missing values, more than 10 terms of orders 1 to 3."""
     n = 9000
     stripe = np.repeat([0, 8700, n], [4, 9, 4])
-    prior = Prior(K_max=8, max_order=4, gamma_adding=0.1)
-    moves = Moves(joint_beta_every=2)
+    prior = Prior(K_max=14, max_order=4, gamma_adding=0.1, C0=0.0001)
+    moves = Moves(joint_beta_every=1)
     y = np.arange(n) % 2.0
     case = make_case("bernoulli", n=n, p=5, prior=prior, moves=moves, missing=0.1, y=y)
     draws = (case.prior_draw() for _ in range(1000))
-    case.load(next(d for d in draws if {len(t.features) for t in d.terms} >= {1, 2, 3}), 0)
+    many = (d for d in draws if len(d.terms) > 10)
+    case.load(next(d for d in many if {len(t.features) for t in d.terms} >= {1, 2, 3}), 0)
     case.chain.watched = case.chain.watched[::50]
     return weighed(case, stripe)
 

@@ -10,6 +10,7 @@ from chain_cases import make_case
 from cuda_cases import HostDevice
 from cuda_host.build import COMPILER, HostError
 from grid_cases import PRIOR, CountingDevice, differences, grid_chain, weighed
+from grid_counts import TERMS, counts_of
 
 from raytpnn.engine.layout import STATE
 from raytpnn.engine.settings import Moves
@@ -207,6 +208,19 @@ def test_memory_of_a_device_is_that_of_its_rows():
         for bytes_of_device in used[count]:
             # Whole stripes of whole row blocks: one of 18 more or less.
             assert abs((bytes_of_device - rest) - rows / count) < 4096 * of_row
+
+
+@pytest.mark.parametrize(("family", "most"), [("gaussian", (14, 3)), ("bernoulli", (24, 4))])
+def test_a_sweep_waits_seldom(family, most):
+    """What kernels/README.md says: waits grow by 3 or 4 a term, each with two launches and some KB."""
+    told = counts_of(family, sweeps=3)
+    assert 30 < told["waits"] < most[0] + most[1] * TERMS
+    assert told["grid_join"] <= told["waits"] < told["grid_join"] + 2
+    updates = told["grid_update"] + told["grid_shift"] + told["grid_terms"]
+    # Besides, a block begins with one launch for every term.
+    assert 0 <= told["launches"] - updates - 2 * told["grid_join"] <= TERMS / 2
+    assert told["bytes up"] < 4096 * told["waits"]
+    assert told["bytes down"] < 2048 * told["waits"]
 
 
 def test_an_error_within_a_pass_comes_out(monkeypatch):

@@ -36,8 +36,8 @@ class GridHost(ChainHost):
 
 
 def in_grids(plan: Plan, devices: Sequence[Device]) -> bool:
-    """Whether a plan's chains run one at a time, see `grid_choice`; replicas and minibatches never do."""
-    if plan.tempering is not None or plan.subsets.rows:
+    """Whether a plan's chains run one at a time, see `grid_choice`; replicas and subsets never do."""
+    if plan.tempering is not None or plan.subsets.rows > 0:
         return False
     if plan.shards > 1:
         return True

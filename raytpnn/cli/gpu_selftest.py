@@ -266,6 +266,6 @@ def grid_speed(device: Device, n: int) -> str:
     finally:
         grid.close()
     return (
-        f"{int(grid.state.K)} terms: {1e3 * seconds[0]:,.2f} ms a sweep; one CPU core: "
-        f"{1e3 * seconds[1]:,.2f}; ratio {seconds[1] / seconds[0]:.1f}"
+        f"{int(grid.state.K)} terms: {1e3 * seconds[0]:,.2f} ms a sweep; "
+        f"one CPU core: {1e3 * seconds[1]:,.2f}; ratio {seconds[1] / seconds[0]:.1f}"
     )

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine import device_layout, grid_layout, layout, prior_draw, random, rows, subset, swap, tables
+from raytpnn.engine import (
+    device_layout,
+    grid_layout,
+    layout,
+    prior_draw,
+    random,
+    rows,
+    subset,
+    swap,
+    tables,
+)
 from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import coefficient, langevin, trial
 from raytpnn.model.families import FAMILIES, base

@@ -80,6 +80,8 @@ class GridChain(Chain):
         stripes: tuple[int, int] = (0, STRIPES),
         exchange: Exchange | None = None,
     ) -> None:
+        if int(settings.batch) > 0:
+            raise ValueError("a chain with its rows on devices has no subsets of them")
         self.problem = problem
         self.settings = settings
         self.state = state
