@@ -152,7 +152,42 @@ def test_more_settings_than_the_budget_are_refused():
         choose(greedy, pd.DataFrame({"x": [1.0] * 10}), np.arange(10.0), False, Size())
 
 
+def tidy(**found):
+    """Results of models on some splits, by number of split."""
+    rows = [
+        ("servo", model, split, "rmse", value) for model, by in found.items() for split, value in by.items()
+    ]
+    return pd.DataFrame(rows, columns=["data", "model", "split", "metric", "value"])
+
+
+def test_models_are_compared_on_the_splits_that_both_have():
+    # Over all its splits the peer is better; on those that both have, it is not.
+    frame = tidy(default={0: 3.0, 1: 3.2, 2: 1.0}, xgboost={0: 3.5, 1: 3.5}, linear={2: 5.0})
+    found = prediction.gaps(frame, "servo", "rmse")
+    np.testing.assert_allclose(found["xgboost"], [-0.5, -0.3])
+    assert prediction.verdict(frame, "servo", "rmse") == "ahead of xgboost by 0.400 (0.100)"
+    frame = tidy(default={0: 3.0, 1: 3.2}, xgboost={0: 2.99, 1: 3.19})
+    assert prediction.verdict(frame, "servo", "rmse").startswith("within one SE of xgboost, by 0.010")
+    frame = tidy(default={0: 3.0, 1: 3.2}, xgboost={0: 1.0, 1: 1.2})
+    assert prediction.verdict(frame, "servo", "rmse").startswith("behind xgboost, by 2.000")
+
+
 def test_mean_and_standard_error():
     mean, error = mean_se(np.array([1.0, 2.0, 3.0]))
     assert mean == pytest.approx(2.0)
     assert error == pytest.approx(1 / np.sqrt(3))
+
+
+@pytest.mark.slow
+def test_ray_tasks_give_what_this_process_gives(folder, tmp_path, monkeypatch):
+    # Real cases, on a Ray of its own; workers import `examples` from this tree.
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    found = []
+    for executor in ("threads", "ray"):
+        out = tmp_path / executor
+        options = ["--data-dir", str(folder), "--out", str(out), *SMALL, "--executor", executor]
+        command.main(prediction, [*options, "--models", "default", "linear", "--data", "servo"])
+        tidy = pd.read_parquet(out / "prediction.parquet")
+        found.append(tidy[tidy["metric"].isin(["rmse", "crps", "nll"])].reset_index(drop=True))
+    assert set(found[0]["model"]) == {"default", "linear"}
+    pd.testing.assert_frame_equal(found[0], found[1])

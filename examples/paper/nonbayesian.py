@@ -17,7 +17,7 @@ import pandas as pd
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.data import NAMES, SETS
-from examples.paper.markdown import figure, grid, summary
+from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.prediction import cases, run
 
 __all__ = ["cases", "run", "table"]
@@ -40,9 +40,10 @@ def table(frame: pd.DataFrame) -> str:
             told = "-"
             if place is not None:
                 told = "; ".join(f"{model} {figure(*figures[place])}" for model, figures in paper.items())
-            cells = [summary(frame, metric, data=name, model=model) for model in MODELS]
-            rows.append([SETS[name].title, WORDS[metric], *cells, told])
-    return grid(["data", "score", *MODELS, "the paper (its splits)"], rows)
+            count = len(values(frame, metric, data=name, model="default"))
+            cells = [summary(frame, metric, of=count, data=name, model=model) for model in MODELS]
+            rows.append([SETS[name].title, WORDS[metric], str(count), *cells, told])
+    return grid(["data", "score", "splits", *MODELS, "the paper (its splits)"], rows)
 
 
 if __name__ == "__main__":

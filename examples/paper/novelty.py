@@ -40,9 +40,9 @@ def table(frame: pd.DataFrame) -> str:
     """A row a data set."""
     rows, printed = [], []
     for name in DATA:
-        cells = [summary(frame, "detection", data=name, model=model) for model in COLUMNS]
-        count = str(len(values(frame, "detection", data=name, model="default")))
-        rows.append([SETS[name].title, count, *cells])
+        count = len(values(frame, "detection", data=name, model="default"))
+        cells = [summary(frame, "detection", of=count, data=name, model=model) for model in COLUMNS]
+        rows.append([SETS[name].title, str(count), *cells])
         printed.append([SETS[name].title, *(figure(*f) for f in published.NOVELTY[name].values())])
     parts = [grid(["data", "splits", *COLUMNS], rows), "The paper's figures:"]
     return "\n\n".join([*parts, grid(["data", *published.NOVELTY["heloc"]], printed)])

@@ -19,7 +19,7 @@ import pandas as pd
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.data import NAMES, SETS, present, read
-from examples.paper.markdown import figure, grid, mean_se, summary, values
+from examples.paper.markdown import figure, grid, mean_se, paired, summary, values
 from examples.paper.models import MODELS, PEERS, evaluate
 from examples.paper.models.base import Size
 from examples.paper.runner import Case
@@ -72,39 +72,28 @@ def metric_of(name: str) -> str:
     return "auroc" if SETS[name].family == "bernoulli" else "rmse"
 
 
-def best_peer(frame: pd.DataFrame, name: str, metric: str) -> str | None:
-    """Best peer on a data set, by the mean over splits; None if none was run."""
+def gaps(frame: pd.DataFrame, name: str, metric: str, model: str = "default") -> dict[str, np.ndarray]:
+    """How much worse a model is than each peer, a value a split that both were run on."""
     sign = -1.0 if metric == "auroc" else 1.0
-    means = {model: sign * mean_se(values(frame, metric, data=name, model=model))[0] for model in PEERS}
-    return min((m for m in means if not np.isnan(means[m])), key=lambda m: means[m], default=None)
-
-
-def behind(frame: pd.DataFrame, name: str, metric: str, model: str, other: str) -> tuple[float, float]:
-    """How much worse a model is than another on the same splits: mean and standard error of differences."""
-    sign = -1.0 if metric == "auroc" else 1.0
-    mine, theirs = (values(frame, metric, data=name, model=m) for m in (model, other))
-    if len(mine) != len(theirs):
-        return float("nan"), float("nan")
-    return mean_se(sign * (mine - theirs))
+    found = {peer: sign * paired(frame, metric, name, model, peer) for peer in PEERS}
+    return {peer: values for peer, values in found.items() if len(values)}
 
 
 def verdict(frame: pd.DataFrame, name: str, metric: str) -> str:
-    """Where the defaults stand against peers: ahead of all, within one standard error, or behind.
+    """Where the defaults stand against the best peer: ahead, within one standard error, or behind.
 
-    The difference is paired by split, its standard error in brackets; "within" goes by the standard error of
+    Differences are paired by split, their standard error in brackets; "within" goes by the standard error of
     the defaults' own mean, which the table shows.
     """
-    best = best_peer(frame, name, metric)
-    if best is None:
+    found = gaps(frame, name, metric)
+    if not found:
         return "-"
-    gap, error = behind(frame, name, metric, "default", best)
-    if np.isnan(gap):
-        return "-"
-    _, spread = mean_se(values(frame, metric, data=name, model="default"))
+    best = max(found, key=lambda peer: float(np.mean(found[peer])))
+    gap, error = mean_se(found[best])
     if gap <= 0:
         return f"ahead of {best} by {figure(-gap, error)}"
-    word = "within one SE of" if gap <= spread else "behind"
-    return f"{word} {best}, by {figure(gap, error)}"
+    _, spread = mean_se(values(frame, metric, data=name, model="default"))
+    return f"{'within one SE of' if gap <= spread else 'behind'} {best}, by {figure(gap, error)}"
 
 
 def table(frame: pd.DataFrame) -> str:
@@ -114,9 +103,9 @@ def table(frame: pd.DataFrame) -> str:
     rows = []
     for name in names:
         metric = metric_of(name)
-        cells = [summary(frame, metric, data=name, model=model) for model in COLUMNS]
-        count = str(len(values(frame, metric, data=name, model="default")))
-        rows.append([SETS[name].title, metric.upper(), count, *cells, verdict(frame, name, metric)])
+        count = len(values(frame, metric, data=name, model="default"))
+        cells = [summary(frame, metric, of=count, data=name, model=model) for model in COLUMNS]
+        rows.append([SETS[name].title, metric.upper(), str(count), *cells, verdict(frame, name, metric)])
     parts = [grid(header, rows)]
     wide = [model for model in WIDE if len(values(frame, "auroc", data="madelon", model=model))]
     if wide:

@@ -16,7 +16,7 @@ import pandas as pd
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.data import NAMES, SETS
-from examples.paper.markdown import figure, grid, summary
+from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.prediction import COLUMNS, WIDE, cases, run, verdict
 
 __all__ = ["cases", "run", "table"]
@@ -37,12 +37,13 @@ def table(frame: pd.DataFrame) -> str:
     rows, printed = [], []
     for name in names:
         for i, metric in enumerate(metrics_of(name)):
-            cells = [summary(frame, metric, data=name, model=model) for model in COLUMNS]
-            rows.append([SETS[name].title, metric.upper(), *cells, verdict(frame, name, metric)])
+            count = len(values(frame, metric, data=name, model="default"))
+            cells = [summary(frame, metric, of=count, data=name, model=model) for model in COLUMNS]
+            rows.append([SETS[name].title, metric.upper(), str(count), *cells, verdict(frame, name, metric)])
             paper = [figure(*published.UNCERTAINTY[name][m][i]) for m in ("Bayesian-TPNN", "BART", "mBNN")]
             paper.append(figure(*published.DEEP_ENSEMBLE[name][i + 1]))
             printed.append([SETS[name].title, metric.upper(), *paper])
-    parts = [grid(["data", "score", *COLUMNS, "defaults are"], rows)]
+    parts = [grid(["data", "score", "splits", *COLUMNS, "defaults are"], rows)]
     wide = [model for model in WIDE if model in set(frame["model"])]
     if wide:
         told = (
