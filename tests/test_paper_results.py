@@ -59,8 +59,8 @@ def test_figures_of_the_paper_cover_every_data_set():
 
 
 def test_the_smallest_table_again(real_data, tmp_path):
-    # Linear does not depend on chance; of ours, two splits: chains of another version of the sampler differ by
-    # up to 0.07 in one split's error, an error that an unlucky split changes by 0.3.
+    # Linear does not depend on chance. Of ours, the second split: there four seeds differ by 0.01 (on the first by
+    # 0.1), and another version of the sampler is like another seed. Splits' errors go from 0.23 to 0.54.
     before = stored("prediction")
     same = ["--data-dir", str(real_data), "--out", str(tmp_path), "--executor", "threads", "--data", "servo"]
     command.main(prediction, [*same, "--models", "linear"])
@@ -76,4 +76,4 @@ def test_the_smallest_table_again(real_data, tmp_path):
         # The comparison can fail: splits differ by more.
         assert not np.allclose(np.roll(new, 1), old, rtol=1e-2)
     old, new = both("rmse", "default")
-    assert new == pytest.approx(old[:2], abs=0.1)
+    assert new[1] == pytest.approx(old[1], abs=0.04)

@@ -62,3 +62,10 @@ def test_tuning_picks_the_setting_that_predicts_best():
     assert chosen["penalty"] == 0.1
     assert error == pytest.approx(0.01, rel=0.5)
     assert choose(Linear(), X, weak, False, Size())[0]["penalty"] == 100.0
+
+
+def test_a_fit_that_was_interrupted_is_no_result():
+    X = pd.DataFrame({"a": np.arange(40.0)})
+    task = Task(X, np.arange(40.0), X, False, 0, Size(2, 50, 100_000))
+    with pytest.warns(UserWarning, match="time limit"), pytest.raises(KeyboardInterrupt, match="interrupted"):
+        sample(task, time_limit=0.5)

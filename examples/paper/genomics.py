@@ -16,12 +16,13 @@ from typing import Any
 
 import pandas as pd
 
-import raytpnn
 from examples import wide_peers
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.data import folder_of
 from examples.paper.markdown import figure, grid, summary, values
+from examples.paper.models.base import Size, Task
+from examples.paper.models.ours import sample
 from examples.paper.runner import Case
 from examples.paper.scores import Forecast, score
 from raytpnn.validation.splits import Scheme, make_splits
@@ -65,8 +66,8 @@ def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     part = make_splits(Scheme(0, settings.pop("splits")), y, True, seed=1)[case.split]
     begin = time.process_time()
     if case.model == "default":
-        post = raytpnn.sample(X[part.train], y[part.train], "bernoulli", executor="threads", **settings)
-        found = post.predict(X[part.test])
+        task = Task(X[part.train], y[part.train], X[part.test], True, 0, Size(**settings))
+        found = sample(task).predict(task.X_new)
     elif case.model == "ridge":
         found = wide_peers.ridge(X[part.train], y[part.train], X[part.test], bool(X.min() > 0))
     else:

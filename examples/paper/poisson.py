@@ -18,12 +18,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import poisson
 
-import raytpnn
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.markdown import grid, summary, values
-from examples.paper.models.base import FOLDS
-from examples.paper.models.ours import paper_options
+from examples.paper.models.base import FOLDS, Size, Task
+from examples.paper.models.ours import paper_options, sample
 from examples.paper.runner import Case
 from examples.paper.splits import folds
 from raytpnn.data.synthetic import Synthetic, make_poisson
@@ -90,8 +89,8 @@ def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     data = make_poisson(settings.pop("n"), case.split)
     if case.model in ("default", "paper"):
         options = paper_options() if case.model == "paper" else {}
-        post = raytpnn.sample(data.X, data.y, "poisson", executor="threads", **settings, **options)
-        mean = post.predict(data.X)
+        task = Task(data.X, data.y, data.X, False, 0, Size(**settings))
+        mean = sample(task, family="poisson", **options).predict(data.X)
     else:
         mean = (boosted if case.model == "xgboost" else explained)(data)
     scores = {"rmse": rmse(np.exp(data.f), mean), "nll": -float(np.mean(poisson.logpmf(data.y, mean)))}

@@ -16,10 +16,20 @@ __all__ = ["Ours", "PaperSampler", "forecast_of", "paper_options", "sample"]
 
 
 def sample(task: Task, size: Size | None = None, **options: Any) -> raytpnn.Posterior:
-    """Fit; the number of draws does not depend on where it runs."""
+    """Fit; the draws do not depend on where it runs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it was interrupted. `raytpnn.sample` returns what it has then; that must not become a result.
+    """
+    size = size or task.size
     family = "bernoulli" if task.binary else "gaussian"
-    told = asdict(size or task.size) | {"family": family, "seed": task.seed, "executor": "threads"}
-    return raytpnn.sample(task.X, task.y, **(told | options))
+    told = asdict(size) | {"family": family, "seed": task.seed, "executor": "threads"}
+    post = raytpnn.sample(task.X, task.y, **(told | options))
+    if post.draws.n_draws != size.chains * size.draws:
+        raise KeyboardInterrupt(f"interrupted: {post.draws.n_draws} of {size.chains * size.draws} draws")
+    return post
 
 
 def forecast_of(post: raytpnn.Posterior, X_new: Any) -> Forecast:
