@@ -59,8 +59,9 @@ def test_figures_of_the_paper_cover_every_data_set():
 
 
 def test_the_smallest_table_again(real_data, tmp_path):
-    # Linear does not depend on chance. Of ours, the second split: there four seeds differ by 0.01 (on the first by
-    # 0.1), and another version of the sampler is like another seed. Splits' errors go from 0.23 to 0.54.
+    # Linear does not depend on chance. Of ours, the second split: there four seeds differ by 0.01 (on the
+    # first by 0.1), and another version of the sampler is like another seed. Errors of splits go from 0.23 to
+    # 0.54.
     before = stored("prediction")
     same = ["--data-dir", str(real_data), "--out", str(tmp_path), "--executor", "threads", "--data", "servo"]
     command.main(prediction, [*same, "--models", "linear"])
