@@ -59,10 +59,12 @@ def largest_z(repetitions, spoil=None, shards=2, family="bernoulli", seed=5):
     return float(np.abs(change.mean(axis=0)[moved] / (spread[moved] / np.sqrt(repetitions))).max())
 
 
+@pytest.mark.slow
 def test_a_sharded_chain_leaves_the_posterior_invariant():
     assert largest_z(1000) < LIMIT
 
 
+@pytest.mark.slow
 def test_a_shard_whose_sums_are_dropped_is_seen():
     """The broken twin: what the second shard's rows say is lost on the way."""
 
@@ -148,7 +150,7 @@ def test_a_number_of_shards_that_cannot_be_is_named(shards):
     ("options", "message"),
     [
         ({"tempering": raytpnn.Tempering(replicas=2)}, "shards=2 is for single chains"),
-        ({"backend": "reference"}, "shards=2 needs backend='numba', got 'reference'"),
+        ({"backend": "reference"}, "shards=2 needs backend='numba' or 'cuda', got 'reference'"),
         ({"minibatch": 600}, "shards=2 takes subsets of at least 512 rows a shard"),
     ],
 )
