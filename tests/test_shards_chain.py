@@ -59,10 +59,12 @@ def largest_z(repetitions, spoil=None, shards=2, family="bernoulli", seed=5):
     return float(np.abs(change.mean(axis=0)[moved] / (spread[moved] / np.sqrt(repetitions))).max())
 
 
+@pytest.mark.slow
 def test_a_sharded_chain_leaves_the_posterior_invariant():
     assert largest_z(1000) < LIMIT
 
 
+@pytest.mark.slow
 def test_a_shard_whose_sums_are_dropped_is_seen():
     """The broken twin: what the second shard's rows say is lost on the way."""
 
