@@ -110,12 +110,8 @@ def warmed(rows: TrainingRows, sweeps: int) -> bytes:
 
 def speed(sizes: list[int], pairs: int) -> None:
     print(f"seconds a sweep, gaussian, p = {P}; best of {pairs} measurements in turn")
-    print(
-        "best: best ratio of two measurements in turn; apart: the same of two chains that never meet, on half"
-    )
-    print(
-        "the rows each: the most that this machine gave two threads at the time; cpu: CPU seconds of one shard"
-    )
+    print("best: best ratio of two measurements in turn; apart: that of two chains that never meet, on half")
+    print("the rows each, the most this machine gave two threads at the time; cpu: CPU seconds of one shard")
     print("over those of a shard of two, which is what two free cores would give")
     names = ("1 shard", "2 shards", "ratio", "best", "apart", "cpu")
     print(f"{'n':>19} {'terms':>6} " + " ".join(f"{name:>9}" for name in names))
@@ -255,16 +251,14 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
     opened = Run.open(Folder(run))
     tiny = plan_of(simulate(500, 5)).new_chain()
     tiny.run(0, 1, 1, 1)
-    before = psutil.Process().memory_full_info()
+    # What libraries take when they are first used has nothing to do with rows.
+    opened.shard_plan(16, 0)
+    before = psutil.Process().memory_info().rss
     plan = opened.shard_plan(shards, shard)
     chain = Chain(plan.problem, plan.settings, plan.first_state(0), run_block, np.zeros(0, np.int64))
     chain.run(0, 1, 10**9, 1)
-    after = psutil.Process().memory_full_info()
-    print(
-        json.dumps(
-            {"rows": len(plan.problem.y), "own": after.uss - before.uss, "all": after.rss - before.rss}
-        )
-    )
+    size = psutil.Process().memory_info().rss - before
+    print(json.dumps({"rows": len(plan.problem.y), "bytes": size}))
 
 
 def memory(n: int) -> None:
@@ -278,16 +272,13 @@ def memory(n: int) -> None:
         run = Run.begin(
             Folder(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
         )
-        print(
-            f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'with mapped rows':>17} {'bytes a row':>12}"
-        )
+        print(f"{'shards':>7} {'rows of shard':>14} {'MB':>8} {'bytes a row':>12}")
         for shards in (1, 2, 4, 8):
             command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             told = json.loads(out.splitlines()[-1])
-            own, whole = told["own"] / 1e6, told["all"] / 1e6
-            per_row = told["all"] / told["rows"]
-            print(f"{shards:>7} {told['rows']:>14,} {own:>8.1f} {whole:>17.1f} {per_row:>12.1f}", flush=True)
+            size, count = told["bytes"], told["rows"]
+            print(f"{shards:>7} {count:>14,} {size / 1e6:>8.1f} {size / count:>12.1f}", flush=True)
 
 
 def main() -> None:
