@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 # One thread for each shard, and none for anybody else: before any numerical library is loaded.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -71,12 +72,32 @@ def plan_of(rows: TrainingRows, shards: int = 1, subsets: SubsetUse | None = Non
     return make_plan(rows, family, Prior(), Moves(), 1, length, "numba", subsets=subsets, shards=shards)
 
 
-def timed(chain: Chain | ShardedChain, state: bytes, first: int, sweeps: int) -> float:
-    """Seconds a sweep from a given state."""
+class Cost(NamedTuple):
+    """Of a sweep."""
+
+    wall: float
+    cpu: float  # of all threads
+
+
+def timed(chain: Chain | ShardedChain, state: bytes, first: int, sweeps: int) -> Cost:
+    """Cost of a sweep from a given state."""
     chain.restore(state)
     chain.run(first, 0, 10**9, 1)
-    begin = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     chain.run(first, sweeps, 10**9, 1)
+    return Cost((time.perf_counter() - wall) / sweeps, (time.process_time() - cpu) / sweeps)
+
+
+def timed_apart(chains: list[Chain], state: bytes, first: int, sweeps: int) -> float:
+    """Seconds a sweep of chains side by side that know nothing of each other."""
+    for chain in chains:
+        chain.restore(state)
+    threads = [threading.Thread(target=chain.run, args=(first, sweeps, 10**9, 1)) for chain in chains]
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return (time.perf_counter() - begin) / sweeps
 
 
@@ -89,33 +110,50 @@ def warmed(rows: TrainingRows, sweeps: int) -> bytes:
 
 def speed(sizes: list[int], pairs: int) -> None:
     print(f"seconds a sweep, gaussian, p = {P}; best of {pairs} measurements in turn")
-    print(f"{'n':>12} {'terms':>6} {'1 shard':>10} {'2 shards':>10} {'ratio':>6} {'best pair':>10}")
+    print("best: best ratio of two measurements in turn; apart: that of two chains that never meet, on half")
+    print("the rows each, the most this machine gave two threads at the time; cpu: CPU seconds of one shard")
+    print("over those of a shard of two, which is what two free cores would give")
+    names = ("1 shard", "2 shards", "ratio", "best", "apart", "cpu")
+    print(f"{'n':>19} {'terms':>6} " + " ".join(f"{name:>9}" for name in names))
     for n in sizes:
         rows = simulate(n)
         state = warmed(rows, 12)
         one, two = plan_of(rows).new_chain(), plan_of(rows, 2).new_chain()
+        halves = simulate(n // 2)
+        apart = [plan_of(halves).new_chain() for _ in range(2)]
         sweeps = max(2, min(40, 4_000_000 // n))
-        times = [(timed(one, state, 12, sweeps), timed(two, state, 12, sweeps)) for _ in range(pairs)]
+        first, second, third = [], [], []
+        for _ in range(pairs):
+            first.append(timed(one, state, 12, sweeps))
+            second.append(timed(two, state, 12, sweeps))
+            third.append(timed_apart(apart, state, 12, sweeps))
         assert one.checkpoint() == two.checkpoint()
-        alone, both = (min(column) for column in zip(*times, strict=True))
-        best = max(a / b for a, b in times)
-        terms = int(one.state.K)
+        alone, both = (min(cost.wall for cost in costs) for costs in (first, second))
+        best = max(a.wall / b.wall for a, b in zip(first, second, strict=True))
+        bound = max(a.wall / b for a, b in zip(first, third, strict=True))
+        cpu = min(cost.cpu for cost in first) / (min(cost.cpu for cost in second) / 2)
+        row = f"{n:>19,} {int(one.state.K):>6} {alone:>9.4f} {both:>9.4f} {alone / both:>9.2f}"
+        print(f"{row} {best:>9.2f} {bound:>9.2f} {cpu:>9.2f}", flush=True)
+        subsets(rows, one.state, pairs, sweeps)
+
+
+def subsets(rows: TrainingRows, state: np.record, pairs: int, sweeps: int) -> None:
+    """The same with minibatches and with delayed acceptance."""
+    n = rows.bins.n_rows
+    uses = {"minibatch=2048": SubsetUse(2048), "delayed_acceptance": resolve_subsets(n, None, True)}
+    # Warm-up has not decided anything yet: say that all moves are screened.
+    screened = state.copy()
+    screened.screened[:] = 1
+    for name, use in uses.items():
+        walls = []
+        for shards in (1, 2):
+            chain = plan_of(rows, shards, use).new_chain()
+            costs = [timed(chain, screened.tobytes(), 10**6 + 12, sweeps) for _ in range(pairs)]
+            walls.append(min(cost.wall for cost in costs))
         print(
-            f"{n:>12,} {terms:>6} {alone:>10.4f} {both:>10.4f} {alone / both:>6.2f} {best:>10.2f}", flush=True
+            f"{name:>19} {int(state.K):>6} {walls[0]:>9.4f} {walls[1]:>9.4f} {walls[0] / walls[1]:>6.2f}",
+            flush=True,
         )
-        for name, use in (
-            ("minibatch=2048", SubsetUse(2048)),
-            ("delayed_acceptance", resolve_subsets(n, None, True)),
-        ):
-            chains = [plan_of(rows, shards, use).new_chain() for shards in (1, 2)]
-            # Warm-up has not decided anything yet: the state says that all moves are screened.
-            screened = one.state.copy()
-            screened.screened[:] = 1
-            start = 10**6 + 12
-            alone, both = (
-                min(timed(c, screened.tobytes(), start, sweeps) for _ in range(pairs)) for c in chains
-            )
-            print(f"{name:>19} {alone:>10.4f} {both:>10.4f} {alone / both:>6.2f}", flush=True)
 
 
 @njit(nogil=True)
@@ -126,7 +164,7 @@ def exchange_often(work, times):
 
 def work_at(mailbox: np.ndarray, shards: int, shard: int):
     """Scratch space of a shard of a tiny problem, for exchanges alone."""
-    plan = plan_of(simulate(500, 2))
+    plan = plan_of(simulate(500, 5))
     return new_work(plan.problem, plan.settings, Place(shards, shard, mailbox))
 
 
@@ -143,7 +181,7 @@ def latency(repetitions: int) -> float:
     """Seconds of an exchange between two threads."""
     best = np.inf
     for _ in range(repetitions):
-        mailbox = new_mailbox(room_width(plan_of(simulate(500, 2)).settings, None))
+        mailbox = new_mailbox(room_width(plan_of(simulate(500, 5)).settings, None))
         other = threading.Thread(target=seconds_of_exchange, args=(mailbox, 2, 1, EXCHANGES))
         other.start()
         best = min(best, seconds_of_exchange(mailbox, 2, 0, EXCHANGES))
@@ -170,11 +208,11 @@ def actors(repetitions: int) -> None:
 
     class Member:
         def shared(self, path: str, shard: int, times: int) -> float:
-            width = room_width(plan_of(simulate(500, 2)).settings, None)
+            width = room_width(plan_of(simulate(500, 5)).settings, None)
             return seconds_of_exchange(map_mailbox(path, width), 2, shard, times)
 
         def messages(self, name: str, shard: int, times: int) -> float:
-            width = room_width(plan_of(simulate(500, 2)).settings, None)
+            width = room_width(plan_of(simulate(500, 5)).settings, None)
             mailbox = new_mailbox(width)
             self.courier = Courier(Meeting(mailbox, width, 2, shard), GlooGroup(2, shard, name))
             return seconds_of_exchange(mailbox, 2, shard, times)
@@ -194,8 +232,8 @@ def actors(repetitions: int) -> None:
     state = warmed(rows, 12)
     count = exchanges_of_sweep(rows, state)
     chain = plan_of(rows).new_chain()
-    row = min(timed(chain, state, 12, 20) for _ in range(repetitions)) / 100_000
-    print(f"a sweep of {int(chain.state.K)} terms: {1e9 * row:.1f} ns a row, {count:.0f} exchanges")
+    row = min(timed(chain, state, 12, 20).cpu for _ in range(repetitions)) / 100_000
+    print(f"a sweep of {int(chain.state.K)} terms: {1e9 * row:.1f} ns of CPU a row, {count:.0f} exchanges")
     for name, seconds in best.items():
         # Two shards halve what rows cost and pay for the exchanges.
         pays = count * seconds / (row / 2)
@@ -211,18 +249,16 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
     from raytpnn.storage.place import Place as Folder
 
     opened = Run.open(Folder(run))
-    tiny = plan_of(simulate(500, 2)).new_chain()
+    tiny = plan_of(simulate(500, 5)).new_chain()
     tiny.run(0, 1, 1, 1)
-    before = psutil.Process().memory_full_info()
+    # What libraries take when they are first used has nothing to do with rows.
+    opened.shard_plan(16, 0)
+    before = psutil.Process().memory_info().rss
     plan = opened.shard_plan(shards, shard)
     chain = Chain(plan.problem, plan.settings, plan.first_state(0), run_block, np.zeros(0, np.int64))
     chain.run(0, 1, 10**9, 1)
-    after = psutil.Process().memory_full_info()
-    print(
-        json.dumps(
-            {"rows": len(plan.problem.y), "own": after.uss - before.uss, "all": after.rss - before.rss}
-        )
-    )
+    size = psutil.Process().memory_info().rss - before
+    print(json.dumps({"rows": len(plan.problem.y), "bytes": size}))
 
 
 def memory(n: int) -> None:
@@ -236,16 +272,13 @@ def memory(n: int) -> None:
         run = Run.begin(
             Folder(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
         )
-        print(
-            f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'with mapped rows':>17} {'bytes a row':>12}"
-        )
+        print(f"{'shards':>7} {'rows of shard':>14} {'MB':>8} {'bytes a row':>12}")
         for shards in (1, 2, 4, 8):
             command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             told = json.loads(out.splitlines()[-1])
-            own, whole = told["own"] / 1e6, told["all"] / 1e6
-            per_row = told["all"] / told["rows"]
-            print(f"{shards:>7} {told['rows']:>14,} {own:>8.1f} {whole:>17.1f} {per_row:>12.1f}", flush=True)
+            size, count = told["bytes"], told["rows"]
+            print(f"{shards:>7} {count:>14,} {size / 1e6:>8.1f} {size / count:>12.1f}", flush=True)
 
 
 def main() -> None:
