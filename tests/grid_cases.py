@@ -95,7 +95,7 @@ def short_case() -> Case:
     draws = (case.prior_draw() for _ in range(1000))
     many = (d for d in draws if len(d.terms) > 10)
     case.load(next(d for d in many if {len(t.features) for t in d.terms} >= {1, 2, 3}), 0)
-    case.chain.watched = case.chain.watched[::50]
+    case.chain.watched = case.chain.watched[::50].copy()
     return weighed(case, stripe)
 
 

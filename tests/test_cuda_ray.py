@@ -27,9 +27,14 @@ def host_devices():
     return (HostDevice(),)
 
 
-def start(gpus):
+def two_devices():
+    """What a worker with two GPUs finds."""
+    return HostDevice(), HostDevice()
+
+
+def start(gpus, devices="host_devices"):
     tests = str(Path(__file__).parent)
-    variables = {HOOK: "test_cuda_ray:host_devices", "PYTHONPATH": f"{tests}:{os.environ['PYTHONPATH']}"}
+    variables = {HOOK: f"test_cuda_ray:{devices}", "PYTHONPATH": f"{tests}:{os.environ['PYTHONPATH']}"}
     ray.init(
         address="local",
         num_cpus=2,
@@ -55,6 +60,21 @@ def test_workers_with_a_gpu_draw_what_threads_draw(tmp_path, gpus, share, worker
         ray.shutdown()
     assert_same_run(tmp_path / "cuda", tmp_path / "numba")
     assert post.config["backend"] == "cuda"
+
+
+@pytest.mark.skipif("PYTHONPATH" not in os.environ, reason="workers find the package by PYTHONPATH")
+def test_a_worker_has_as_many_gpus_as_a_chain_has_shards(tmp_path):
+    compile_library(kernel_folder() / "rows_grid.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1"))
+    few = {"chains": 2, "warmup": 12, "draws": 6, "thin": 1}
+    fit(tmp_path / "numba", "numba", **few)
+    start(2, "two_devices")
+    try:
+        with pytest.raises(ClusterError, match=r"asks for .*'GPU': 4"):
+            fit(None, "cuda", executor="ray", shards=4, **few)
+        fit(tmp_path / "cuda", "cuda", executor="ray", shards=2, **few)
+    finally:
+        ray.shutdown()
+    assert_same_run(tmp_path / "cuda", tmp_path / "numba")
 
 
 def test_a_cluster_without_gpus_is_an_error_at_once():
