@@ -57,6 +57,8 @@ INTERNAL void block_sums(int start, int stop, int count, double* out, Add add) {
 // One thread has a sum from its start to its end.
 template <int MOST, class Add>
 INTERNAL void row_sums(int count, double* out, Add add) {
+    // What is in `out` may still be read. (To begin it later, in the first block, takes registers that are not there.)
+    __syncthreads();
     if (threadIdx.x % WARP == 0)
         for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) out[s] = chain.stripe_sums[s] = 0.0;
     for (int stripe = 0; stripe < STRIPES; ++stripe) {
