@@ -56,7 +56,7 @@ UNIT long long permuted(long long i, long long size, PhiloxWords keys) {
 }
 
 // Make the chain's problem one of settings->batch rows to be chosen: the leader's work, once.
-INTERNAL void begin_subsets(const Problem* whole, const Settings* settings, const DeviceWork* work) {
+UNIT void begin_subsets(const Problem* whole, const Settings* settings, const DeviceWork* work) {
     chain.part = *whole;
     chain.part.n = settings->batch;
     chain.part.y = work->batch_y;

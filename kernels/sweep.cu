@@ -11,6 +11,16 @@
 
 using namespace raytpnn;
 
+// Keep the draw of sweep number i if it is time to, and tell the host how far the chain came. A call of its own:
+// inlined, NVRTC 13.0 spills registers of sweep_block on sm_90.
+UNIT void after_sweep(DeviceRecord* records, long long i, long long warmup, long long thin) {
+    if (records && i >= warmup && (i - warmup + 1) % thin == 0) keep_draw(records[blockIdx.x]);
+    if (leader()) {
+        chain.work->control[SWEEPS_DONE] = i + 1;
+        chain.work->control[TERMS] = chain.state->K;
+    }
+}
+
 // Sweeps first ... first + sweeps - 1 of chain blockIdx.x, draws into its record; records may be null: then
 // nothing is kept. `flags`: BEGIN, PRIOR_DRAWS. control[SWEEPS_DONE] says how far a chain came that was stopped.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
@@ -26,25 +36,16 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
         if (settings->batch > 0) begin_subsets(problem, settings, chain.work);
     }
     __syncthreads();
-    const bool subsets = chain.rows != nullptr;
-    if ((flags & BEGIN) && !subsets) begin_block();
+    if ((flags & BEGIN) && !chain.rows) begin_block();
     for (int done = 0; done < sweeps; ++done) {
         if (leader()) chain.state->stream[3] = (unsigned long long)(first + done);
         if (!going_on()) return;
-        if (subsets) {
-            take_subset();
-            begin_block();
-        }
+        if (chain.rows) begin_subset();
         if ((flags & PRIOR_DRAWS) && chain.state->scalar[TEMPERATURE] == 0.0)
             draw_from_prior();
         else if (!sweep(first + done < warmup))
             return;
-        const long long i = first + done;
-        if (records && i >= warmup && (i - warmup + 1) % thin == 0) keep_draw(records[blockIdx.x]);
-        if (leader()) {
-            chain.work->control[SWEEPS_DONE] = i + 1;
-            chain.work->control[TERMS] = chain.state->K;
-        }
+        after_sweep(records, first + done, warmup, thin);
     }
 }
 

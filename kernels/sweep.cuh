@@ -19,6 +19,12 @@ UNIT void begin_block() {
     refresh_likelihood();
 }
 
+// Begin a sweep that looks at a subset of the rows.
+UNIT void begin_subset() {
+    take_subset();
+    begin_block();
+}
+
 // Whether the host lets the chain go on: the leader looks, all hear. Another barrier comes before the next look.
 INTERNAL bool going_on() {
     if (leader()) chain.going_on = *(volatile long long*)&chain.work->control[STOP] == 0;

@@ -17,6 +17,7 @@ from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.kernel_files import kernel_folder
 from raytpnn.engine.layout import STOP, TEMPERATURE
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
 pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]
@@ -58,8 +59,8 @@ def content(records) -> bytes:
     return b"".join(field.tobytes() for record in records for field in record)
 
 
-def chain_run(library, family, schedule, moves):
-    chain = make_case(family, n=30, p=3, missing=0.1, prior=PRIOR, moves=moves).chain
+def chain_run(library, family, schedule, moves, subsets=None):
+    chain = make_case(family, n=30, p=3, missing=0.1, prior=PRIOR, moves=moves, subsets=subsets).chain
     kernels = KernelChains(chain, Launch(*schedule, library=library), (0, 1))
     records = kernels.run(0, 25, 8, 1)
     return kernels.states.tobytes() + content(records)
@@ -112,6 +113,7 @@ def results(library):
     for schedule in SCHEDULES:
         for family in ("gaussian", "poisson"):
             yield chain_run(library, family, schedule, Moves())
+        yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12))
         yield ensemble_run(library, schedule)
         yield stopped_run(library, schedule)
         yield hopeless_run(library, schedule)
