@@ -111,7 +111,7 @@ INTERNAL const Code* codes_of(int feature) {
 }
 
 // Where the codes of row i stand: that row, or the one that a subset takes in its place.
-INTERNAL long long row_at(const long long* rows, int i) { return rows ? rows[i] : i; }
+INTERNAL int row_at(const long long* rows, int i) { return rows ? (int)rows[i] : i; }
 
 // Visit all rows of this thread, stripe after stripe.
 template <class Visit>

@@ -17,11 +17,10 @@ INTERNAL double tree(const double* half) {
 
 // Sums of rows start ... stop - 1, at most 4,096; all threads of the block take part. `add(i, sums)` adds what row i
 // gives to the sums of its lane, and `take(s, total)` is called with each of `count` sums by one thread, always the
-// same for one s, before all meet.
-template <int MOST, class Add, class Take>
+// same for one s, before all meet. Loads of AT_A_TIME rows of a thread are under way at a time: more would take
+// registers from the callers.
+template <int MOST, int AT_A_TIME, class Add, class Take>
 INTERNAL void sums_of_block(int start, int stop, int count, Add add, Take take) {
-    // Rows of a thread whose loads are under way at a time: more would take registers from the callers.
-    constexpr int ROWS_AT_A_TIME = MOST < 3 ? 2 : 1;
     const int threads = row_threads();
     const bool active = (int)threadIdx.x < threads;
     // Upper lanes first: with fewer threads than lanes, a thread meets both ends of the tree's first level itself.
@@ -30,7 +29,7 @@ INTERNAL void sums_of_block(int start, int stop, int count, Add add, Take take) 
         double sums[MOST];
         for (int s = 0; s < MOST; ++s) sums[s] = 0.0;
         if (active) {
-#pragma unroll ROWS_AT_A_TIME
+#pragma unroll AT_A_TIME
             for (int i = start + lane; i < stop; i += LANES) add(i, sums);
         }
         if (active && lane >= HALF_LANES)
@@ -50,24 +49,25 @@ INTERNAL void sums_of_block(int start, int stop, int count, Add add, Take take) 
 // Sums of one block of rows, to out[0 ... count - 1].
 template <int MOST, class Add>
 INTERNAL void block_sums(int start, int stop, int count, double* out, Add add) {
-    sums_of_block<MOST>(start, stop, count, add, [=](int s, double total) { out[s] = total; });
+    sums_of_block<MOST, 1>(start, stop, count, add, [=](int s, double total) { out[s] = total; });
 }
 
 // Sums over all rows of the problem: blocks are added to the sum of their stripe, stripes to out[0 ... count - 1].
-// One thread has a sum from its start to its end.
+// One thread has a sum from its start to its end. The first stripe with rows begins at row 0: it starts `out`, which
+// others may still be reading when they come here.
 template <int MOST, class Add>
 INTERNAL void row_sums(int count, double* out, Add add) {
-    // What is in `out` may still be read. (To begin it later, in the first block, takes registers that are not there.)
-    __syncthreads();
+    constexpr int AT_A_TIME = MOST < 3 ? 2 : 1;
     if (threadIdx.x % WARP == 0)
-        for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) out[s] = chain.stripe_sums[s] = 0.0;
+        for (int s = threadIdx.x / WARP; s < count; s += blockDim.x / WARP) chain.stripe_sums[s] = 0.0;
     for (int stripe = 0; stripe < STRIPES; ++stripe) {
         for (int start = (int)chain.problem->stripe[stripe]; start < chain.problem->stripe[stripe + 1]; start += BLOCK) {
             const int end = (int)chain.problem->stripe[stripe + 1];
-            sums_of_block<MOST>(start, start + BLOCK < end ? start + BLOCK : end, count, add, [=](int s, double total) {
+            const int stop = start + BLOCK < end ? start + BLOCK : end;
+            sums_of_block<MOST, AT_A_TIME>(start, stop, count, add, [=](int s, double total) {
                 const double sum = chain.stripe_sums[s] + total;
                 const bool ends = start + BLOCK >= end;
-                if (ends) out[s] += sum;
+                if (ends) out[s] = (chain.problem->stripe[stripe] == 0 ? 0.0 : out[s]) + sum;
                 chain.stripe_sums[s] = ends ? 0.0 : sum;
             });
         }
@@ -79,8 +79,9 @@ template <int MOST, class Add>
 INTERNAL void bin_sums(int n, int count, double* out, Add add) {
     for (int start = 0; start < n; start += BLOCK) {
         const int stop = start + BLOCK < n ? start + BLOCK : n;
-        sums_of_block<MOST>(start, stop, count, add,
-                            [=](int s, double total) { out[s] = (start == 0 ? 0.0 : out[s]) + total; });
+        // A thread has few of them.
+        sums_of_block<MOST, 1>(start, stop, count, add,
+                               [=](int s, double total) { out[s] = (start == 0 ? 0.0 : out[s]) + total; });
     }
 }
 

@@ -57,7 +57,7 @@ struct SlopesOfRow {
         const float* slope_b = table_of(D + j);
         const float* slope_gamma = table_of(2 * D + j);
         // The factor itself first, then the others in the order of the term.
-        const long long place = row_at(chain.rows, i);
+        const int place = row_at(chain.rows, i);
         const int code = entry(codes_of(features[j])[place], width - 1);
         float in_b = slope_b[code];
         float in_gamma = slope_gamma[code];

@@ -240,10 +240,15 @@ def actors(repetitions: int) -> None:
         print(f"an exchange between 2 actors by {name}: {1e6 * seconds:.1f} us; pays from n = {pays:,.0f}")
 
 
+def resident() -> dict[str, int]:
+    """Bytes of this process: its own, and pages of files that it maps, which others may share."""
+    lines = [line.split() for line in Path("/proc/self/status").read_text().splitlines()]
+    names = {"RssAnon:": "own", "RssFile:": "mapped"}
+    return {names[line[0]]: 1024 * int(line[1]) for line in lines if line and line[0] in names}
+
+
 def memory_of_shard(run: str, shards: int, shard: int) -> None:
     """What a process holds after it has read a shard and run a sweep, as JSON; for `memory`."""
-    import psutil
-
     from raytpnn.chains.run import Run
     from raytpnn.engine.sweep import run_block
     from raytpnn.storage.place import Place as Folder
@@ -253,12 +258,13 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
     tiny.run(0, 1, 1, 1)
     # What libraries take when they are first used has nothing to do with rows.
     opened.shard_plan(16, 0)
-    before = psutil.Process().memory_info().rss
+    before = resident()
     plan = opened.shard_plan(shards, shard)
     chain = Chain(plan.problem, plan.settings, plan.first_state(0), run_block, np.zeros(0, np.int64))
     chain.run(0, 1, 10**9, 1)
-    size = psutil.Process().memory_info().rss - before
-    print(json.dumps({"rows": len(plan.problem.y), "bytes": size}))
+    after = resident()
+    told = {"rows": len(plan.problem.y)} | {name: after[name] - before[name] for name in after}
+    print(json.dumps(told))
 
 
 def memory(n: int) -> None:
@@ -272,13 +278,13 @@ def memory(n: int) -> None:
         run = Run.begin(
             Folder(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
         )
-        print(f"{'shards':>7} {'rows of shard':>14} {'MB':>8} {'bytes a row':>12}")
+        print(f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'bytes a row':>12} {'mapped MB':>10}")
         for shards in (1, 2, 4, 8):
             command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             told = json.loads(out.splitlines()[-1])
-            size, count = told["bytes"], told["rows"]
-            print(f"{shards:>7} {count:>14,} {size / 1e6:>8.1f} {size / count:>12.1f}", flush=True)
+            size, count, mapped = told["own"], told["rows"], told["mapped"] / 1e6
+            print(f"{shards:>7} {count:>14,} {size / 1e6:>8.1f} {size / count:>12.1f} {mapped:>10.1f}")
 
 
 def main() -> None:

@@ -21,6 +21,8 @@ from raytpnn.storage.lists import combined, numbers, starts
 __all__ = ["FILES", "TrainingRows", "bins_of", "read_rows", "write_rows"]
 
 TABLES = ("features", "marginals", "rows")
+# Who reads a part of the rows reads whole groups of them.
+ROWS_OF_GROUP = 65_536
 FILES = (*(f"data/{name}.parquet" for name in TABLES), "data/codes.npy")
 
 
@@ -65,7 +67,8 @@ def write_rows(rows: TrainingRows, folder: Path, codes: Path | None = None) -> N
     for name, columns in tables.items():
         path = folder / "data" / f"{name}.parquet"
         # Who reads some of the rows only cannot compare the checksum of the file.
-        pq.write_table(pa.table(columns), path, compression="zstd", write_page_checksum=True)
+        options = {"compression": "zstd", "write_page_checksum": True, "row_group_size": ROWS_OF_GROUP}
+        pq.write_table(pa.table(columns), path, **options)
     target = folder / "data" / "codes.npy"
     if codes is not None and codes.is_file():
         # Renamed where both are on one disk; what is mapped from it stays as it is.
