@@ -11,6 +11,7 @@ import pytest
 
 from examples.paper import command, prediction, published, results
 from examples.paper.markdown import values
+from examples.paper.standing import against_paper
 
 PAPER = paper_cases.ROOT / "examples" / "paper"
 
@@ -33,6 +34,20 @@ def test_every_table_has_its_command_and_figures_or_a_reason():
         assert f"python -m examples.paper.{name}" in part
         assert ("|---|" in part) != ("Not run here: " in part)
         assert "no stored results" not in part
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours", "paper", "word"),
+    [
+        ("rmse", (2.0, 0.1), (2.1, 0.1), "better"),
+        ("auroc", (0.9, 0.01), (0.8, 0.01), "better"),
+        ("auroc", (0.795, 0.01), (0.8, 0.001), "within one SE"),
+        ("rmse", (2.15, 0.01), (2.1, 0.1), "within one SE of the paper's"),
+        ("auroc", (0.7, 0.01), (0.8, 0.01), "behind by 0.100"),
+    ],
+)
+def test_words_for_a_comparison_with_the_paper(metric, ours, paper, word):
+    assert against_paper(metric, ours, paper) == word
 
 
 def test_a_table_without_results_says_so(tmp_path):

@@ -16,6 +16,7 @@ from types import ModuleType
 
 import pandas as pd
 
+from examples.paper import standing
 from examples.paper.notes import COMMANDS, INTRODUCTION, NOT_RUN, NOTES
 
 __all__ = ["main", "page", "section"]
@@ -79,7 +80,11 @@ def section(folder: Path, name: str) -> str:
 
 def page(folder: Path) -> str:
     """The whole page."""
-    return "\n\n".join([INTRODUCTION.strip(), *(section(folder, name) for name in TABLES)]) + "\n"
+    parts = [INTRODUCTION.strip()]
+    if (folder / "prediction.parquet").is_file():
+        frame = pd.read_parquet(folder / "prediction.parquet")
+        parts += ["## Where the defaults stand", standing.table(frame), NOTES["standing"].strip()]
+    return "\n\n".join([*parts, *(section(folder, name) for name in TABLES)]) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> None:

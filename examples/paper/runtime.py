@@ -10,7 +10,6 @@ adaptive.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -48,7 +47,6 @@ def cases(options: Any) -> list[Case]:
 
 def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     """Fit once, and time it."""
-    os.environ["RAYTPNN_THREADS"] = "1"
     data = read(folder, case.data)
     size = Size(**case.settings)
     if case.model in ("default", "paper"):

@@ -19,7 +19,7 @@ from examples.paper import prediction, published
 from examples.paper.command import main
 from examples.paper.components import told
 from examples.paper.data import read
-from examples.paper.markdown import figure, grid, summary, values
+from examples.paper.markdown import figure, grid, mean_se, paired, summary, values
 from examples.paper.models import evaluate
 from examples.paper.models.base import Size
 from examples.paper.models.ours import Ours
@@ -58,9 +58,14 @@ def table(frame: pd.DataFrame) -> str:
         count = str(len(values(frame, "auroc", data="madelon", model=model)))
         rows.append([kind, count, *cells, *(figure(*f) for f in published.STEPWISE[kind])])
         top.append([kind, told(frame, "madelon", model)])
+    gains = []
+    for metric in ("auroc", "ece", "nll"):
+        found = paired(frame, metric, "madelon", MODELS["with"], MODELS["without"])
+        gains.append(f"{metric.upper()} {figure(*mean_se(found))}")
     top.append(["without, the paper", published.TOP_COMPONENTS["madelon, without stepwise"]])
     header = ["stepwise", "splits", "AUROC", "ECE", "NLL", "paper: AUROC", "ECE", "NLL"]
-    return "\n\n".join([grid(header, rows), "First split:", grid(["stepwise", "components"], top)])
+    parts = [grid(header, rows), f"With less without, on the splits of both: {', '.join(gains)}."]
+    return "\n\n".join([*parts, "First split:", grid(["stepwise", "components"], top)])
 
 
 if __name__ == "__main__":
