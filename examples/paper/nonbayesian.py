@@ -3,9 +3,9 @@
     python -m examples.paper.nonbayesian [options of prediction]
 
 From the run of the table of prediction. The paper does not say how its CRPS of such models is made and
-gives no NLL of numbers; its figures are about the mean absolute error, which is the CRPS of a prediction
-without uncertainty. Shown here are that, and CRPS and NLL with a normal error whose variance comes from
-held-out rows.
+gives no NLL of numbers; by their size they may be the mean absolute error, which is the CRPS of a
+prediction without uncertainty. Shown here are that, and CRPS and NLL with a normal error whose variance
+comes from held-out rows.
 """
 
 from __future__ import annotations

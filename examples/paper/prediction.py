@@ -73,10 +73,10 @@ def metric_of(name: str) -> str:
 
 
 def gaps(frame: pd.DataFrame, name: str, metric: str, model: str = "default") -> dict[str, np.ndarray]:
-    """How much worse a model is than each peer, a value a split that both were run on."""
+    """How much worse a model is than each peer, a value a split that both have; of two splits at least."""
     sign = -1.0 if metric == "auroc" else 1.0
     found = {peer: sign * paired(frame, metric, name, model, peer) for peer in PEERS}
-    return {peer: values for peer, values in found.items() if len(values)}
+    return {peer: values for peer, values in found.items() if len(values) > 1}
 
 
 def verdict(frame: pd.DataFrame, name: str, metric: str) -> str:
