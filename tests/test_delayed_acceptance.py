@@ -100,6 +100,7 @@ def test_screened_move_leaves_the_posterior_invariant(name, family):
     assert z < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_screen_without_margin_leaves_the_posterior_invariant(family):
     block = twin_of("beyond_margin")
