@@ -28,15 +28,21 @@ from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows_io import TrainingRows
 from raytpnn.data.training import RoomForCodes, fit_training, training_columns
 from raytpnn.engine.execution import check_backend, local_backend
-from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.shards import check_shards
-from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
 from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.engine.warm import CompileHelper
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
-from raytpnn.numerics.lanes import BLOCK
+from raytpnn.options import (
+    check_choices,
+    check_counts,
+    check_sharding,
+    check_subset_of_shards,
+    check_subsets,
+    check_target,
+    instance_of,
+)
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
@@ -156,20 +162,20 @@ def sample(
     KeyboardInterrupt
         If interrupted before the first draw. Later, what was drawn is returned with a warning.
     """
-    prior = _instance("prior", prior, Prior)
-    moves = _instance("moves", moves, Moves)
+    prior = instance_of("prior", prior, Prior)
+    moves = instance_of("moves", moves, Moves)
     if tempering is not None:
-        tempering = _instance("tempering", tempering, Tempering)
+        tempering = instance_of("tempering", tempering, Tempering)
     likelihood = get_family(family)
-    _check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
-    _check_choices(prior)
+    check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
+    check_choices(prior)
     check_backend(backend)
-    backend = _check_subsets(minibatch, delayed_acceptance, tempering, backend)
+    backend = check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
-    _check_sharding(shards, backend, tempering, minibatch)
-    _check_target(ways.goal, chains)
+    check_sharding(shards, backend, tempering, minibatch)
+    check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
         refuse_to_replace(place, overwrite=False)
@@ -190,7 +196,7 @@ def sample(
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
         length = Length(chains, warmup, draws, thin)
         subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
-        _check_subset_of_shards(bins.n_rows, subsets.rows, shards)
+        check_subset_of_shards(bins.n_rows, subsets.rows, shards)
         plan = make_plan(
             rows, likelihood, prior, moves, seed, length, backend, adaptive, tempering, subsets, shards
         )
@@ -264,15 +270,15 @@ def resume(
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
     asked = opened.manifest["config"]
-    backend = _check_subsets(
+    backend = check_subsets(
         asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
     )
     told["shards"] = told.get("shards", 1) if shards is None else shards
     check_shards(told["shards"])
     told["backend"], ways = _with_backend(backend, ways, told["shards"])
-    _check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
+    check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
     opened.lengthen(chains, draws)
-    _check_target(ways.goal, opened.length.chains)
+    check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
     rows = opened.rows()
     journal, problems = journal_of(opened)
@@ -320,31 +326,10 @@ def _ways(
     return Ways(
         on_ray=ray_is_meant(executor, address),
         address=address,
-        resources=_instance("resources", resources, Resources),
+        resources=instance_of("resources", resources, Resources),
         goal=goal,
         reporter=make_reporter(progress),
     )
-
-
-def _instance(name: str, value: Any, kind: type) -> Any:
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a raytpnn.{kind.__name__}, got {type(value).__name__}: {value!r}")
-    return value
-
-
-def _check_counts(**counts: tuple[Any, int]) -> None:
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    if counts["seed"][0] >= 2**64:
-        raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
-
-
-def _check_target(goal: Goal, chains: int) -> None:
-    if goal.rhat is not None and chains < 2:
-        raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
 def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
@@ -361,60 +346,6 @@ def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     if shards == 1 and gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or float(shards)))
-
-
-def _check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
-    """Raise ValueError if a chain cannot have its rows in so many shards."""
-    if shards == 1:
-        return
-    if tempering is not None:
-        raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend == "cuda" and minibatch is not None:
-        raise ValueError(
-            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
-            "backend='numba'"
-        )
-    if backend == "reference":
-        raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
-    if backend == "cuda" and minibatch is not None:
-        raise ValueError(
-            f"minibatch={minibatch} of backend 'cuda' takes one GPU a chain, got shards={shards}"
-        )
-
-
-def _check_subset_of_shards(n: int, m: int, shards: int) -> None:
-    """Raise ValueError if a subset of m rows cannot be taken in so many shards."""
-    if m and shards > 1 and strata_of.py_func(n, m) < shards:
-        raise ValueError(
-            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as "
-            f"many blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
-        )
-
-
-def _check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
-    """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
-    # What can be wrong whatever the number of rows is told before anything is read.
-    resolve_subsets(2**62, minibatch, delayed_acceptance)
-    if minibatch is None and not delayed_acceptance:
-        return backend
-    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
-    if tempering is not None:
-        raise ValueError(
-            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
-            "screens are not made for other temperatures; leave one of them out"
-        )
-    if not delayed_acceptance:
-        return backend
-    if backend == "cuda":
-        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
-    return "numba" if backend == "auto" else backend
-
-
-def _check_choices(prior: Prior) -> None:
-    if prior.K_max > MOST_TERMS:
-        raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
-    if prior.max_order > MOST_VARIABLES:
-        raise ValueError(f"Prior.max_order can be at most {MOST_VARIABLES}, got {prior.max_order}")
 
 
 def _drawn(store: MemoryStore | Run, finish: Finish) -> Draws:

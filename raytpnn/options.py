@@ -1,0 +1,99 @@
+"""What options of `raytpnn.sample` may be, alone and together: checked before anything is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from raytpnn.chains.coordinator import Goal
+from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
+from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
+from raytpnn.engine.subset_use import resolve_subsets
+from raytpnn.model.prior import Prior
+from raytpnn.numerics.lanes import BLOCK
+
+__all__ = [
+    "check_choices",
+    "check_counts",
+    "check_sharding",
+    "check_subset_of_shards",
+    "check_subsets",
+    "check_target",
+    "instance_of",
+]
+
+
+def instance_of(name: str, value: Any, kind: type) -> Any:
+    """Return the value, a default one for None; raise ValueError if it is of another kind."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a raytpnn.{kind.__name__}, got {type(value).__name__}: {value!r}")
+    return value
+
+
+def check_counts(**counts: tuple[Any, int]) -> None:
+    """Raise ValueError if a count, given with the least it may be, is no whole number of that size."""
+    for name, (value, least) in counts.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    if counts["seed"][0] >= 2**64:
+        raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
+
+
+def check_target(goal: Goal, chains: int) -> None:
+    """Raise ValueError if there are too few chains for the goal."""
+    if goal.rhat is not None and chains < 2:
+        raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
+
+
+def check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
+    """Raise ValueError if a chain cannot have its rows in so many shards."""
+    if shards == 1:
+        return
+    if tempering is not None:
+        raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
+    if backend == "cuda" and minibatch is not None:
+        raise ValueError(
+            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
+            "backend='numba'"
+        )
+    if backend == "reference":
+        raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
+
+
+def check_subset_of_shards(n: int, m: int, shards: int) -> None:
+    """Raise ValueError if a subset of m rows cannot be taken in so many shards."""
+    if m and shards > 1 and strata_of.py_func(n, m) < shards:
+        raise ValueError(
+            f"shards={shards} takes subsets of at least {LEAST_OF_STRATUM} rows a shard out of at least as "
+            f"many blocks of {BLOCK} rows, got {m} of {n} rows; choose fewer shards or a larger minibatch"
+        )
+
+
+def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
+    """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
+    # What can be wrong whatever the number of rows is told before anything is read.
+    resolve_subsets(2**62, minibatch, delayed_acceptance)
+    if minibatch is None and not delayed_acceptance:
+        return backend
+    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
+    if tempering is not None:
+        raise ValueError(
+            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
+            "screens are not made for other temperatures; leave one of them out"
+        )
+    if not delayed_acceptance:
+        return backend
+    if backend == "cuda":
+        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
+    return "numba" if backend == "auto" else backend
+
+
+def check_choices(prior: Prior) -> None:
+    """Raise ValueError if the prior asks for more room than a state has."""
+    if prior.K_max > MOST_TERMS:
+        raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
+    if prior.max_order > MOST_VARIABLES:
+        raise ValueError(f"Prior.max_order can be at most {MOST_VARIABLES}, got {prior.max_order}")
