@@ -3,9 +3,9 @@
     python -m examples.paper.novelty [options of prediction]
 
 From the run of the table of prediction. Rows from elsewhere are 500 rows of Madelon, standardised, of as
-many of its columns, drawn at random, as the data set has, put on the scale of the data set's columns (the
-paper does not say how 500 columns become 23). Test rows count as 1, rows from elsewhere as 0; 0.5 is
-chance. The paper's Churn is not to be had here.
+many of its columns, drawn at random, as the data set has, put on the scale of the data set's columns, for
+text on its levels (the paper does not say how 500 columns become 23). Test rows count as 1, rows from
+elsewhere as 0; 0.5 is chance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cases(options: Any) -> list[Case]:
 def table(frame: pd.DataFrame) -> str:
     """A row a data set."""
     rows, printed = [], []
-    for name in DATA:
+    for name in (name for name in DATA if name in set(frame["data"])):
         count = len(values(frame, "detection", data=name, model="default"))
         cells = [summary(frame, "detection", of=count, data=name, model=model) for model in COLUMNS]
         rows.append([SETS[name].title, str(count), *cells])

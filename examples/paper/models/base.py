@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from examples.paper.scores import Forecast, detection_auroc, score
 from examples.paper.splits import folds
@@ -146,8 +147,20 @@ def evaluate(
 
 
 def on_scale_of(X: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
-    """Standardised rows as numbers of a table: columns of mean 0 and variance 1 get those of the table."""
-    return pd.DataFrame(outside.to_numpy() * X.std().to_numpy() + X.mean().to_numpy(), columns=X.columns)
+    """Standardised rows as rows of a table.
+
+    Numbers, of mean 0 and variance 1, get mean and variance of the table's column; for text, equal shares of the
+    normal distribution become the levels.
+    """
+    columns = {}
+    for name, values in zip(X.columns, outside.to_numpy(np.float64).T, strict=True):
+        if pd.api.types.is_numeric_dtype(X[name]):
+            columns[name] = values * X[name].std() + X[name].mean()
+        else:
+            levels = np.sort(X[name].dropna().unique())
+            place = (ndtr(values) * len(levels)).astype(np.int64)
+            columns[name] = levels[np.minimum(place, len(levels) - 1)]
+    return pd.DataFrame(columns)
 
 
 def choose(
