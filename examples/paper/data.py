@@ -113,7 +113,7 @@ def read(folder: Path | None, name: str) -> DataSet:
     table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     target = table.columns[-1]
     X = table.drop(columns=[target, *(column for column in source.drop if column in table.columns)])
-    for column in source.numeric:
+    for column in set(source.numeric) & set(X.columns):
         X[column] = pd.to_numeric(X[column], errors="coerce")
     if source.family == "bernoulli":
         y = (table[target].astype(str) == source.positive).to_numpy(np.float64)
