@@ -4,9 +4,9 @@
     Rscript -e 'write.csv(modeldata::wa_churn, "wa_churn.csv", row.names = FALSE)'   # R package modeldata
     python -m examples.paper.more_data FOLDER [--churn wa_churn.csv]
 
-Writes FOLDER/auto_mpg.csv (398 cars, 6 without horsepower, as in UCI's Auto MPG) and FOLDER/telco_churn.csv (7,043
-customers, 19 features: the paper's 20 less the customer's number; yes and no are 1 and 0 there). Neither is
-part of this repository.
+Writes FOLDER/auto_mpg.csv (398 cars, 6 without horsepower, as in UCI's Auto MPG) and FOLDER/telco_churn.csv
+(7,043 customers, 19 features: the paper's 20 less the customer's number; yes and no are 1 and 0 there).
+Neither is part of this repository.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ def evaluate(
 def on_scale_of(X: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
     """Standardised rows as rows of a table.
 
-    Numbers, of mean 0 and variance 1, get mean and variance of the table's column; for text, equal shares of the
-    normal distribution become the levels.
+    Numbers, of mean 0 and variance 1, get mean and variance of the table's column; for text, equal shares of
+    the normal distribution become the levels.
     """
     columns = {}
     for name, values in zip(X.columns, outside.to_numpy(np.float64).T, strict=True):
