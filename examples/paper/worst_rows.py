@@ -1,7 +1,7 @@
 """Which test rows make the difference between ours and XGBoost: the worst of ours, beside it.
 
     python -m examples.paper.worst_rows --data boston_housing --split 1 [--count 5]
-    python -m examples.paper.worst_rows --data boston_housing --without 371   # all splits, with it and without
+    python -m examples.paper.worst_rows --data boston_housing --without 371  # all splits, with it and without
 
 XGBoost has the setting of depth 5 of its candidates. Rows are numbered as in the file, from 0. The last lines
 of the first give the RMSE of both over all test rows and without the three rows that are worst for ours.
