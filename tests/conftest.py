@@ -32,6 +32,21 @@ def real_data() -> Path:
 
 
 @pytest.fixture(scope="module")
+def cluster():
+    """A Ray of this machine with two cores."""
+    import ray
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False
+    )
+    yield ray
+    ray.shutdown()
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
 def long_run(tmp_path_factory):
     """A long run in threads, undisturbed."""
     run = tmp_path_factory.mktemp("long") / "run"

@@ -324,20 +324,6 @@ def test_streamed_tables_are_tables(tmp_path):
     assert np.sum(whole.kind == NUMERIC) > 5
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A Ray of this machine with two cores."""
-    ray = pytest.importorskip("ray")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False
-    )
-    yield ray
-    ray.shutdown()
-    patch.undo()
-
-
 def test_ray_changes_nothing(cluster, many, small_summaries):
     path, _, (encoder, bins) = many
     again, codes = Encoder.fit_parquet(path, executor="ray")

@@ -17,20 +17,6 @@ from raytpnn.posterior.table_pieces import Piece, pieces
 ROWS = 400
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A Ray of this machine with two cores."""
-    ray = pytest.importorskip("ray")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False
-    )
-    yield ray
-    ray.shutdown()
-    patch.undo()
-
-
 @pytest.fixture
 def source(tmp_path):
     """One file of many small row groups, and a folder with the same rows in three files."""

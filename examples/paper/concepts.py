@@ -24,7 +24,7 @@ from examples.paper.command import main
 from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.models import MODELS, evaluate
 from examples.paper.models.base import Size
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
 
 NAME = "concepts"
@@ -39,7 +39,7 @@ NOISE = 4.0
 
 def cases(options: Any) -> list[Case]:
     """Simulated sets by heads."""
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws}
+    size = size_of(options)
     return [
         Case(NAME, "simulated concepts", model, number, size)
         for number in range(options.splits)

@@ -23,7 +23,7 @@ from examples.paper.data import folder_of
 from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.models.base import Size, Task
 from examples.paper.models.ours import sample
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.scores import Forecast, score
 from raytpnn.validation.splits import Scheme, make_splits
 
@@ -38,12 +38,7 @@ MODELS = ("default", "xgboost", "ridge")
 
 def cases(options: Any) -> list[Case]:
     """Data sets that are there, by models."""
-    size = {
-        "chains": options.chains,
-        "warmup": options.warmup,
-        "draws": options.draws,
-        "splits": options.splits,
-    }
+    size = size_of(options) | {"splits": options.splits}
     folder, there = folder_of(options.data_dir), []
     for name in SETS:
         if folder is not None and (folder / f"{name}_expr.parquet").is_file():

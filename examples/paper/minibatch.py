@@ -21,7 +21,7 @@ from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.models import evaluate
 from examples.paper.models.base import Size
 from examples.paper.models.ours import Ours
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
 from examples.paper.uncertainty import metrics_of
 
@@ -36,7 +36,7 @@ MODELS = ("all rows", "minibatch", "delayed acceptance")
 
 def cases(options: Any) -> list[Case]:
     """Three ways to look at rows."""
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws}
+    size = size_of(options)
     return [
         Case(NAME, name, model, number, size)
         for name in options.data

@@ -23,7 +23,7 @@ from examples.paper.command import main
 from examples.paper.markdown import grid, summary, values
 from examples.paper.models.base import FOLDS, Size, Task
 from examples.paper.models.ours import paper_options, sample
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import folds
 from raytpnn.data.synthetic import Synthetic, make_poisson
 from raytpnn.posterior.scores import rmse
@@ -41,7 +41,7 @@ PAIRS = (0, 20)
 
 def cases(options: Any) -> list[Case]:
     """Simulated sets by models."""
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws, "n": ROWS}
+    size = size_of(options) | {"n": ROWS}
     return [
         Case(NAME, "poisson", model, number, size) for number in range(options.splits) for model in MODELS
     ]

@@ -22,7 +22,7 @@ from examples.paper.data import NAMES, SETS, present, read
 from examples.paper.markdown import figure, grid, mean_se, paired, summary, values
 from examples.paper.models import MODELS, PEERS, evaluate
 from examples.paper.models.base import Size
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
 
 NAME = "prediction"
@@ -37,7 +37,7 @@ OUTSIDE_ROWS = 500
 
 def cases(options: Any) -> list[Case]:
     """A case a data set, split and model."""
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws}
+    size = size_of(options)
     return [
         Case(NAME, name, model, number, size)
         for name in options.data

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["Case", "Store", "run_cases"]
+__all__ = ["Case", "Store", "run_cases", "size_of"]
 
 COLUMNS = [
     "table",
@@ -68,6 +68,11 @@ class Case:
     def label(self) -> str:
         """In words."""
         return f"{self.table}: {self.data}, {self.model}, split {self.split}"
+
+
+def size_of(options: Any) -> dict[str, Any]:
+    """How long samplers run by the options of a command, as part of a case's settings."""
+    return {name: getattr(options, name) for name in ("chains", "warmup", "draws")}
 
 
 class Store:

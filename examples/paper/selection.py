@@ -20,7 +20,7 @@ from examples.component_selection import ORDERS, fit_and_score, oracle_auroc
 from examples.paper import published
 from examples.paper.command import main
 from examples.paper.markdown import figure, grid, summary, values
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 
 __all__ = ["cases", "run", "table"]
 
@@ -35,7 +35,7 @@ MODELS = ("uniform", "xgboost")
 
 def cases(options: Any) -> list[Case]:
     """Three functions, two kinds of proposals."""
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws, "n": ROWS}
+    size = size_of(options) | {"n": ROWS}
     return [
         Case(NAME, name, model, number, size)
         for name in published.SELECTION

@@ -20,7 +20,7 @@ from examples.paper.data import NAMES, SETS, read
 from examples.paper.markdown import grid, summary
 from examples.paper.models.base import Size, Task
 from examples.paper.models.ours import sample
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
 from raytpnn.posterior.stability import stability_score
 
@@ -34,12 +34,7 @@ MOST_DRAWS, MOST_ROWS = 500, 1000
 
 def cases(options: Any) -> list[Case]:
     """One a data set: it needs all its fits at once."""
-    size = {
-        "chains": options.chains,
-        "warmup": options.warmup,
-        "draws": options.draws,
-        "fits": options.splits,
-    }
+    size = size_of(options) | {"fits": options.splits}
     return [Case(NAME, name, "default", 0, size) for name in options.data]
 
 

@@ -16,7 +16,7 @@ from examples.paper.data import read
 from examples.paper.models import evaluate
 from examples.paper.models.base import Size
 from examples.paper.models.ours import Ours
-from examples.paper.runner import Case
+from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
 
 __all__ = ["ONE_CHAIN", "SETTING", "case_of", "run"]
@@ -32,7 +32,7 @@ def case_of(
     """A case whose prior and moves are part of its key; moves are changes to `Moves()`, or with "paper" true
     to `Moves.paper()`.
     """
-    size = {"chains": options.chains, "warmup": options.warmup, "draws": options.draws}
+    size = size_of(options)
     return Case(table, options.data[0], label, number, size | {"prior": SETTING | prior, "moves": moves})
 
 
