@@ -15,6 +15,7 @@ from run_cases import assert_same_draws
 
 import raytpnn
 from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_session import ClusterError
 from raytpnn.data.rows_io import read_rows
 from raytpnn.data.shard_io import read_shard, stripe_checksums
 from raytpnn.numerics.lanes import stripe_starts
@@ -56,7 +57,7 @@ class Killer(Reporter):
 
     def update(self, chains, where):
         if self.killed is None and any(status.sweeps >= self.after for status in chains):
-            self.killed = kill_shard(self.shard)
+            self.killed, self.when = kill_shard(self.shard), time.time()
 
     def say(self, text):
         self.said.append(text)
@@ -122,7 +123,8 @@ def test_a_run_is_gone_on_with_in_shards(cluster, whole, tmp_path):
 
 
 def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):
-    with pytest.raises(RunError, match="shards=8 takes 8 workers at a time, and the cluster has room for 4"):
+    text = "shards=8 takes 8 workers at a time, and the cluster has room for 4: one asks for {'CPU': 1.0}"
+    with pytest.raises(ClusterError, match=text):
         fit(tmp_path / "run", executor="ray", shards=8)
 
 

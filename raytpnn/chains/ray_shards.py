@@ -122,9 +122,11 @@ class ShardExecutor:
             return "Ray: waiting for workers"
         nodes, teams = len(set(where)), len(self.teams)
         chains = f"{teams} chain{'s' * (teams > 1)} at a time"
-        on_gpus = " on GPUs" * self.sharding.on_gpus
-        shards = f"{self.sharding.shards} shards{on_gpus}"
-        return f"Ray: {chains} in {shards}, {nodes} node{'s' * (nodes > 1)}"
+        kind = "GPU shards" if self.sharding.on_gpus else "shards"
+        told = f"Ray: {chains} in {self.sharding.shards} {kind} on {nodes} node{'s' * (nodes > 1)}"
+        # Teams may be placed differently.
+        ways = sorted({team.transport for team in self.teams if team.transport})
+        return f"{told}, exchange by {' and '.join(ways)}" if ways else told
 
     def stop(self) -> None:
         """End blocks at hand."""
