@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -229,3 +230,25 @@ def test_a_courier_carries_what_does_not_fit_one_message(tmp_path, monkeypatch):
     for seat, courier in zip(apart, couriers, strict=True):
         seat.break_off()
         assert courier.problem is None
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [
+        ((0.5, 2.0, 2.0), np.sqrt(1e3 * 1e4)),
+        ((0.5, 1.1, 0.5), None),
+        ((1.2, 0.8, 1.25), np.sqrt(1e4 * 1e5)),
+        ((1.2, 1.3, 1.4), None),
+    ],
+)
+def test_where_a_benchmark_s_ratio_passes_one(monkeypatch, ratios, expected):
+    # Loading it limits the threads of numerical libraries, which must not outlive the test.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "benchmarks")
+    from shard_crossover import crossing, told_crossing
+
+    found = crossing((1_000, 10_000, 100_000), ratios)
+    assert found == (None if expected is None else pytest.approx(expected))
+    told = told_crossing((1_000, 10_000, 100_000), ratios)
+    assert ("from n = " in told, "at none" in told) == (expected is not None, ratios[-1] < 1.0)
