@@ -150,7 +150,7 @@ def sample(
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
         process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
-        process, or of one worker on Ray. It changes no draw.
+        process, or on Ray of as few workers as the nodes allow. It changes no draw.
 
     Returns
     -------
