@@ -154,7 +154,7 @@ def test_more_gpus_than_the_cluster_has_are_refused_at_once(nodes, tmp_path):
     text = r"shards=4 takes 4 workers at a time, and the cluster has room for 2: one asks for .*'GPU': 1.0"
     with pytest.raises(ClusterError, match=text):
         fit(tmp_path / "run", shards=4)
-    with pytest.raises(ClusterError, match=r"takes 1 workers .* room for 0: one asks for .*'GPU': 2.0"):
+    with pytest.raises(ClusterError, match=r"takes 1 worker .* room for 0: one asks for .*'GPU': 2.0"):
         fit(tmp_path / "run", shards=2, resources=Resources(gpus=2))
     assert not (tmp_path / "run").exists()
 

@@ -2,7 +2,7 @@
 
 Two actors on two local Ray nodes take turns in one run: one alone with all rows, both with half of the rows
 each. Nodes of one machine talk over its loopback: a network between them is slower. A shard has whole blocks
-of 4,096 rows: of up to so many rows one shard of two has all, of 10,000 one has two thirds.
+of 4,096 rows: of up to so many rows one shard of two has all, of 10,000 one has six tenths.
 """
 
 from __future__ import annotations

@@ -148,9 +148,10 @@ class RaySession:
         team, problem = Team(1, self.resources), "no node of the cluster can hold a worker"
         if self.sharding is not None:
             team = team_for(self.sharding, self.resources, nodes)
+            count = f"{team.workers} worker{'s' * (team.workers > 1)}"
             problem = (
-                f"shards={self.sharding.shards} takes {team.workers} workers at a time, and the cluster has "
-                f"room for {team.room(nodes)}"
+                f"shards={self.sharding.shards} takes {count} at a time, and the cluster has room for "
+                f"{team.room(nodes)}"
             )
         if self.resources.wait or team.room(nodes) >= team.workers:
             return
