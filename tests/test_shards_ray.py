@@ -16,6 +16,8 @@ from run_cases import assert_same_draws
 import raytpnn
 from raytpnn.chains.progress import Reporter
 from raytpnn.chains.ray_session import ClusterError
+from raytpnn.chains.shard_team import ShardTeam
+from raytpnn.chains.sharding import Team
 from raytpnn.data.rows_io import read_rows
 from raytpnn.data.shard_io import read_shard, stripe_checksums
 from raytpnn.numerics.lanes import stripe_starts
@@ -120,6 +122,21 @@ def test_a_run_is_gone_on_with_in_shards(cluster, whole, tmp_path):
         fit(tmp_path / "run", executor="threads", time_limit=1e-9)
     raytpnn.resume(tmp_path / "run", executor="ray", shards=4)
     assert_same_draws(whole, tmp_path / "run")
+
+
+def test_a_team_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
+    from importlib.metadata import version
+
+    before = shared_files()
+    team = ShardTeam(str(whole), Team(2, raytpnn.Resources()), False, version("raytpnn"))
+    while not team.transport:
+        ray.wait(team.waiting, num_returns=len(team.waiting), timeout=60)
+        team.advance()
+    # Both have joined; the team does not know it yet.
+    ray.wait(team.waiting, num_returns=2, timeout=60)
+    assert shared_files() > before
+    team.dismiss()
+    assert shared_files() <= before
 
 
 def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):

@@ -114,6 +114,7 @@ class ShardWorker:
         threadpool_limits(self.threads)
         return len(plan.problem.y)
 
+    @ray.method(concurrency_group="watch")
     def tidy(self, name: str) -> None:
         """Remove the name of the shared memory, which stays as long as somebody maps it."""
         with contextlib.suppress(FileNotFoundError):

@@ -21,6 +21,9 @@ from raytpnn.storage.errors import RunError
 
 __all__ = ["ShardTeam", "TeamLost"]
 
+# How long one that is dismissed is waited for.
+TIDY_SECONDS = 2.0
+
 
 class TeamLost(Exception):
     """A team of which somebody is gone: what it was doing is to be done by a new one."""
@@ -163,6 +166,11 @@ class ShardTeam:
 
     def dismiss(self) -> None:
         """End all of the team, and give its places back."""
+        if self.transport == "memory" and not self.ready:
+            # Who has lost somebody before all had met has not removed the name of the shared memory.
+            calls = [actor.tidy.remote(self.name) for actor in self.actors]
+            with suppress(ray.exceptions.RayError):
+                ray.wait(calls, num_returns=len(calls), timeout=TIDY_SECONDS)
         for actor in self.actors:
             with suppress(ray.exceptions.RayError, ValueError):
                 ray.kill(actor, no_restart=True)
