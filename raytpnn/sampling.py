@@ -21,6 +21,7 @@ from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
+from raytpnn.chains.sharding import Sharding, check_gpus_of_worker
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.tempering import Tempering
 from raytpnn.data.feature_weights import resolve_feature_weights
@@ -149,7 +150,7 @@ def sample(
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
         process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
-        process, or of one worker on Ray. It changes no draw.
+        process, or on Ray of as few workers as the nodes allow. It changes no draw.
 
     Returns
     -------
@@ -339,13 +340,15 @@ def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     gpus = ways.resources.gpus
     if backend == "auto" and gpus > 0.0:
         backend = "cuda"
+    if shards > 1:
+        if backend == "cuda":
+            check_gpus_of_worker(shards, gpus)
+        return backend, replace(ways, sharding=Sharding(shards, backend == "cuda"))
     if backend != "cuda":
         return backend, ways
-    if shards > 1 and gpus not in (0.0, shards):
-        raise ValueError(f"a worker with shards={shards} has a GPU for each, got resources.gpus={gpus}")
-    if shards == 1 and gpus > 1.0:
+    if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
-    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or float(shards)))
+    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
 
 
 def _drawn(store: MemoryStore | Run, finish: Finish) -> Draws:

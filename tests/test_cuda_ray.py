@@ -69,7 +69,7 @@ def test_a_worker_has_as_many_gpus_as_a_chain_has_shards(tmp_path):
     fit(tmp_path / "numba", "numba", **few)
     start(2, "two_devices")
     try:
-        with pytest.raises(ClusterError, match=r"asks for .*'GPU': 4"):
+        with pytest.raises(ClusterError, match=r"takes 4 workers .* has room for 2: one asks for .*'GPU': 1"):
             fit(None, "cuda", executor="ray", shards=4, **few)
         fit(tmp_path / "cuda", "cuda", executor="ray", shards=2, **few)
     finally:

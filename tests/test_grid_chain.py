@@ -150,7 +150,7 @@ class Meeting:
         return exchange
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (1, 2, 1)], ids=["two", "three"])
+@pytest.mark.parametrize("counts", [(1, 1), (1, 2, 1, 1)], ids=["two", "four"])
 def test_processes_join_their_stripes(counts):
     case = weighed(make_case("poisson", n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3)))
     cuts = np.linspace(0, 16, len(counts) + 1).astype(int)

@@ -15,6 +15,9 @@ from run_cases import assert_same_draws
 
 import raytpnn
 from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_session import ClusterError
+from raytpnn.chains.shard_team import ShardTeam
+from raytpnn.chains.sharding import Team
 from raytpnn.data.rows_io import read_rows
 from raytpnn.data.shard_io import read_shard, stripe_checksums
 from raytpnn.numerics.lanes import stripe_starts
@@ -56,7 +59,7 @@ class Killer(Reporter):
 
     def update(self, chains, where):
         if self.killed is None and any(status.sweeps >= self.after for status in chains):
-            self.killed = kill_shard(self.shard)
+            self.killed, self.when = kill_shard(self.shard), time.time()
 
     def say(self, text):
         self.said.append(text)
@@ -121,8 +124,24 @@ def test_a_run_is_gone_on_with_in_shards(cluster, whole, tmp_path):
     assert_same_draws(whole, tmp_path / "run")
 
 
+def test_a_team_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
+    from importlib.metadata import version
+
+    before = shared_files()
+    team = ShardTeam(str(whole), Team(2, raytpnn.Resources()), False, version("raytpnn"))
+    while not team.transport:
+        ray.wait(team.waiting, num_returns=len(team.waiting), timeout=60)
+        team.advance()
+    # Both have joined; the team does not know it yet.
+    ray.wait(team.waiting, num_returns=2, timeout=60)
+    assert shared_files() > before
+    team.dismiss()
+    assert shared_files() <= before
+
+
 def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):
-    with pytest.raises(RunError, match="shards=8 takes 8 workers at a time, and the cluster has room for 4"):
+    text = "shards=8 takes 8 workers at a time, and the cluster has room for 4: one asks for {'CPU': 1.0}"
+    with pytest.raises(ClusterError, match=text):
         fit(tmp_path / "run", executor="ray", shards=8)
 
 

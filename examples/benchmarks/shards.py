@@ -3,11 +3,13 @@
     python examples/benchmarks/shards.py                       # everything, n = 100,000 and 1,000,000
     python examples/benchmarks/shards.py speed --rows 10000000
     python examples/benchmarks/shards.py latency actors memory
+    python examples/benchmarks/shards.py crossover --rows 1000 10000 100000 1000000 --pairs 5
 
 Parts: speed (seconds a sweep for 1 and 2 shards in threads of this process, and with minibatches and delayed
 acceptance), latency (one exchange in threads), actors (one exchange between Ray actors that share memory and
-between such that send messages, and the number of rows from which shards in actors pay), memory (of a
-process by the rows of its shard). Data are simulated: p = 50 features of 255 bins, five of which matter. On a
+between such that send messages, and the number of rows from which shards in actors should pay), memory (of a
+process by the rows of its shard), crossover (only if named: the number of rows from which shards in actors
+do pay). Data are simulated: p = 50 features of 255 bins, five of which matter. On a
 busy machine give --pairs: of several measurements of both sides in turn the best of each counts.
 """
 
@@ -15,77 +17,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
-# One thread for each shard, and none for anybody else: before any numerical library is loaded.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+# Before any numerical library is loaded: it limits their threads.
+from shard_cases import P, plan_of, simulate, timed
 
+# isort: split
 import numpy as np
 from numba import njit
 
-from raytpnn import Prior
-from raytpnn.chains.plan import Length, Plan, make_plan
-from raytpnn.data.bins import Bins
 from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, Place, new_work
 from raytpnn.engine.mailbox import LINE_WORDS, meet, new_mailbox
 from raytpnn.engine.meeting import map_mailbox
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import ShardedChain, room_width
+from raytpnn.engine.shards import room_width
 from raytpnn.engine.subset_use import SubsetUse, resolve_subsets
-from raytpnn.model.families import get_family
 
-P = 50
-BINS = 255
 EXCHANGES = 20_000
-
-
-def simulate(n: int, p: int = P) -> TrainingRows:
-    """Rows whose response depends on five of the features."""
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, BINS, (p, n), np.uint8)
-    value = (np.arange(BINS) + 0.5) / BINS
-    x = value[codes[:5]]
-    y = np.sin(6 * x[0]) + 2 * (x[1] > 0.4) + 3 * x[2] * x[3] + x[4] ** 2 + rng.normal(size=n)
-    bins = Bins(
-        codes=codes,
-        names=tuple(f"x{j}" for j in range(p)),
-        marginal=np.arange(p, dtype=np.int32),
-        first=np.arange(0, BINS * p + 1, BINS, dtype=np.int64),
-        value=np.tile(value, p),
-        weight=np.full(BINS * p, 1 / BINS),
-    )
-    return TrainingRows(bins, y, np.ones(n), np.zeros(n), np.full(p, 1 / p))
-
-
-def plan_of(rows: TrainingRows, shards: int = 1, subsets: SubsetUse | None = None) -> Plan:
-    length = Length(1, 10**6, 1)
-    family = get_family("gaussian")
-    return make_plan(rows, family, Prior(), Moves(), 1, length, "numba", subsets=subsets, shards=shards)
-
-
-class Cost(NamedTuple):
-    """Of a sweep."""
-
-    wall: float
-    cpu: float  # of all threads
-
-
-def timed(chain: Chain | ShardedChain, state: bytes, first: int, sweeps: int) -> Cost:
-    """Cost of a sweep from a given state."""
-    chain.restore(state)
-    chain.run(first, 0, 10**9, 1)
-    wall, cpu = time.perf_counter(), time.process_time()
-    chain.run(first, sweeps, 10**9, 1)
-    return Cost((time.perf_counter() - wall) / sweeps, (time.process_time() - cpu) / sweeps)
 
 
 def timed_apart(chains: list[Chain], state: bytes, first: int, sweeps: int) -> float:
@@ -203,7 +156,9 @@ def actors(repetitions: int) -> None:
     """Exchanges between Ray actors, and what they mean."""
     import ray
 
-    from raytpnn.chains.courier import Courier, GlooGroup
+    from raytpnn.chains.courier import Courier
+    from raytpnn.chains.transport import GlooGroup
+    from raytpnn.engine.grid_meeting import StripeExchange, seat_of
     from raytpnn.engine.meeting import Meeting
 
     class Member:
@@ -217,9 +172,24 @@ def actors(repetitions: int) -> None:
             self.courier = Courier(Meeting(mailbox, width, 2, shard), GlooGroup(2, shard, name))
             return seconds_of_exchange(mailbox, 2, shard, times)
 
+        def stripes(self, path: str | None, name: str, shard: int, times: int) -> float:
+            """Seconds in which shards on GPUs exchange the five sums of a pass, once the host has them."""
+            width = room_width(plan_of(simulate(500, 5)).settings, None)
+            mailbox = new_mailbox(width) if path is None else map_mailbox(path, width)
+            seat = Meeting(mailbox, width, 2, shard, seat_of(Place(2, shard, mailbox)))
+            if path is None:
+                self.courier = Courier(seat, GlooGroup(2, shard, name))
+            exchange, sums = StripeExchange(seat), np.ones((16, 5))
+            exchange(sums)
+            begin = time.perf_counter()
+            for _ in range(times):
+                exchange(sums)
+            return (time.perf_counter() - begin) / times
+
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     made = [ray.remote(num_cpus=1)(Member).remote() for _ in range(2)]
     best = {"shared memory": np.inf, "messages (Gloo)": np.inf}
+    on_gpus = dict(best)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         for i in range(repetitions):
             path = f"{folder}/{i}"
@@ -227,6 +197,11 @@ def actors(repetitions: int) -> None:
             best["shared memory"] = min(best["shared memory"], *ray.get(calls))
             calls = [member.messages.remote(f"g{i}", shard, 500) for shard, member in enumerate(made)]
             best["messages (Gloo)"] = min(best["messages (Gloo)"], *ray.get(calls))
+            for kind, place, times in (("shared memory", f"{path}s", 5_000), ("messages (Gloo)", None, 500)):
+                calls = [
+                    member.stripes.remote(place, f"s{i}", shard, times) for shard, member in enumerate(made)
+                ]
+                on_gpus[kind] = min(on_gpus[kind], *ray.get(calls))
     ray.shutdown()
     rows = simulate(100_000)
     state = warmed(rows, 12)
@@ -238,6 +213,8 @@ def actors(repetitions: int) -> None:
         # Two shards halve what rows cost and pay for the exchanges.
         pays = count * seconds / (row / 2)
         print(f"an exchange between 2 actors by {name}: {1e6 * seconds:.1f} us; pays from n = {pays:,.0f}")
+    for name, seconds in on_gpus.items():
+        print(f"an exchange of sums that come from GPUs by {name}: {1e6 * seconds:.1f} us")
 
 
 def resident() -> dict[str, int]:
@@ -292,9 +269,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = ("speed", "latency", "actors", "memory")
-    parser.add_argument("parts", nargs="*", default=parts, choices=[*parts, parts])
+    parser.add_argument("parts", nargs="*", default=parts, choices=[*parts, parts, "crossover"])
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
     parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--sweeps", type=int, default=2_000, help="crossover: the most of a measurement")
     parser.add_argument("--shard-of", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.shard_of:
@@ -306,6 +284,10 @@ def main() -> None:
         latency(options.pairs)
     if "actors" in options.parts:
         actors(options.pairs)
+    if "crossover" in options.parts:
+        from shard_crossover import crossover
+
+        crossover(options.rows, options.pairs, options.sweeps)
     if "memory" in options.parts:
         memory(max(options.rows))
 

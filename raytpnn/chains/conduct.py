@@ -20,6 +20,7 @@ from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
+from raytpnn.chains.sharding import Sharding, team_for
 from raytpnn.chains.spread import run_part
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.threads import ThreadExecutor
@@ -36,6 +37,8 @@ class Ways:
     on_ray : bool
     address : str or None
     resources : Resources
+    sharding : Sharding or None
+        On Ray, if rows of a chain are in shards.
     goal : Goal
     reporter : Reporter
     """
@@ -43,6 +46,7 @@ class Ways:
     on_ray: bool = False
     address: str | None = None
     resources: Resources = field(default_factory=Resources)
+    sharding: Sharding | None = None
     goal: Goal = field(default_factory=Goal)
     reporter: Reporter = field(default_factory=Reporter)
 
@@ -115,7 +119,9 @@ def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways:
 
 def connected(ways: Ways) -> AbstractContextManager[Any]:
     """Connect to Ray if chains are to run there: what is wrong with it shows before anything is written."""
-    return RaySession(ways.address, ways.resources, ways.reporter) if ways.on_ray else nullcontext()
+    if not ways.on_ray:
+        return nullcontext()
+    return RaySession(ways.address, ways.resources, ways.reporter, ways.sharding)
 
 
 def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
@@ -139,14 +145,19 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
     from raytpnn.chains.ray_spread import SpreadExecutor
 
     uri, chains = store.place.uri, plan.length.chains
-    asked = ways.resources, ways.reporter, version("raytpnn")
-    # Shards on GPUs are those of one worker, see `grid_host`.
-    if plan.shards > 1 and plan.backend != "cuda":
-        from raytpnn.chains.ray_shards import ShardExecutor
-        from raytpnn.engine.meeting import compile_meeting
+    asked: Any = ways.resources, ways.reporter, version("raytpnn")
+    if ways.sharding is not None:
+        import ray
 
-        compile_meeting()
-        return ShardExecutor(uri, chains, plan.shards, *asked)
+        team = team_for(ways.sharding, ways.resources, [node for node in ray.nodes() if node["Alive"]])
+        if team.workers > 1:
+            from raytpnn.chains.ray_shards import ShardExecutor
+            from raytpnn.engine.meeting import compile_meeting
+
+            compile_meeting()
+            return ShardExecutor(uri, chains, ways.sharding, team, *asked[1:])
+        # All GPUs of a chain are those of one worker, see `grid_host`.
+        asked = team.resources, *asked[1:]
     if plan.tempering is not None and plan.spread:
         return SpreadExecutor(uri, chains, plan.tempering.replicas, *asked)
     return RayExecutor(uri, chains, *asked)

@@ -1,62 +1,24 @@
 """Carries exchanges between shards that share no memory.
 
 Compiled code talks to the mailbox of its own process. The courier, a thread beside it, takes the shard's part
-of each exchange out, gathers the parts of the others through `ray.util.collective`, and puts them in.
+of each exchange out, gathers the parts of the others by a transport, and puts them in.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from raytpnn.chains.transport import Transport
 from raytpnn.engine.meeting import Meeting
 
-__all__ = ["Courier", "GlooGroup", "Transport"]
+__all__ = ["Courier"]
 
 # Words that go in one message: place and size of the part, and the part if it fits, as nearly all do.
 MESSAGE_WORDS = 512
 HEAD_WORDS = 2
-
-
-class Transport(Protocol):
-    """Gathers numbers of all shards."""
-
-    def gather(self, words: np.ndarray) -> list[np.ndarray]:
-        """Give (m,) int64 of every shard, m the same for all."""
-
-
-class GlooGroup:
-    """The shards of one chain as a group of `ray.util.collective`, by torch's Gloo on CPUs.
-
-    Parameters
-    ----------
-    shards, shard : int
-    name : str
-        Of the group; no other has it.
-    """
-
-    def __init__(self, shards: int, shard: int, name: str) -> None:
-        try:
-            import torch
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "shards on different nodes exchange sums by torch's Gloo, which is not installed: "
-                "pip install 'raytpnn[gloo]' on every node"
-            ) from None
-        from ray.util import collective
-
-        self.torch, self.collective = torch, collective
-        self.shards, self.name = shards, name
-        backend: Any = "gloo"
-        collective.init_collective_group(shards, shard, backend, name)
-
-    def gather(self, words: np.ndarray) -> list[np.ndarray]:
-        """Give the words of every shard."""
-        gathered = [self.torch.empty(len(words), dtype=self.torch.int64) for _ in range(self.shards)]
-        self.collective.allgather(gathered, self.torch.from_numpy(words), self.name)
-        return [tensor.numpy() for tensor in gathered]
 
 
 class Courier:

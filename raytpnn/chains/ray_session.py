@@ -9,6 +9,7 @@ from typing import Any
 
 from raytpnn.chains.progress import Reporter
 from raytpnn.chains.resources import Resources
+from raytpnn.chains.sharding import Sharding, Team, team_for
 from raytpnn.chains.threads import available_cores
 
 __all__ = ["ClusterError", "RaySession", "ray_is_meant"]
@@ -42,12 +43,21 @@ class RaySession:
     resources : Resources
     reporter : Reporter
         Told what takes time.
+    sharding : Sharding, optional
+        If several workers run a chain together.
     """
 
-    def __init__(self, address: str | None, resources: Resources, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        address: str | None,
+        resources: Resources,
+        reporter: Reporter,
+        sharding: Sharding | None = None,
+    ) -> None:
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self.resources = resources
         self.reporter = reporter
+        self.sharding = sharding
         self.ours = False
 
     def __enter__(self) -> RaySession:
@@ -133,14 +143,21 @@ class RaySession:
             )
 
     def check_resources(self, ray: Any) -> None:
-        """Refuse what no node of the cluster can give."""
+        """Refuse what the cluster cannot give: a worker, or as many as run a chain together."""
         nodes = [node for node in ray.nodes() if node["Alive"]]
-        if self.resources.wait or any(self.resources.fit(node["Resources"]) for node in nodes):
+        team, problem = Team(1, self.resources), "no node of the cluster can hold a worker"
+        if self.sharding is not None:
+            team = team_for(self.sharding, self.resources, nodes)
+            count = f"{team.workers} worker{'s' * (team.workers > 1)}"
+            problem = (
+                f"shards={self.sharding.shards} takes {count} at a time, and the cluster has room for "
+                f"{team.room(nodes)}"
+            )
+        if self.resources.wait or team.room(nodes) >= team.workers:
             return
-        wanted = {name: amount for name, amount in self.resources.wanted().items() if amount}
+        wanted = {name: amount for name, amount in team.resources.wanted().items() if amount}
         has = [{name: node["Resources"].get(name, 0.0) for name in wanted} for node in nodes]
         raise ClusterError(
-            f"no node of the cluster can hold a worker: it asks for {wanted}, the {len(nodes)} nodes have "
-            f"{has[:5]}. Ask for less, or give Resources(wait=True) (--wait on the command line) for a "
-            "cluster that can grow"
+            f"{problem}: one asks for {wanted}, the {len(nodes)} nodes have {has[:5]}. Ask for less, or give "
+            "Resources(wait=True) (--wait on the command line) for a cluster that can grow"
         )

@@ -9,8 +9,8 @@ import ray
 
 from raytpnn.chains.executor import Outcome
 from raytpnn.chains.progress import Reporter
-from raytpnn.chains.resources import Resources
 from raytpnn.chains.shard_team import ShardTeam, TeamLost
+from raytpnn.chains.sharding import Sharding, Team
 from raytpnn.storage.errors import RunError
 
 __all__ = ["ShardExecutor"]
@@ -27,36 +27,27 @@ class ShardExecutor:
     ----------
     uri : str
         Folder of the run.
-    chains, shards : int
-    resources : Resources
-        What each of a team asks for; `workers` counts shards.
+    chains : int
+    sharding : Sharding
+    team : Team
+        Of every chain that is run at a time; its `resources.workers` counts those of all teams.
     reporter : Reporter
     version : str
         Of raytpnn here.
     """
 
     def __init__(
-        self, uri: str, chains: int, shards: int, resources: Resources, reporter: Reporter, version: str
+        self, uri: str, chains: int, sharding: Sharding, team: Team, reporter: Reporter, version: str
     ) -> None:
-        self.asked = uri, shards, resources, version
-        self.shards, self.resources, self.reporter = shards, resources, reporter
-        room = self.room()
-        if room < shards and not resources.wait:
-            raise RunError(
-                f"shards={shards} takes {shards} workers at a time, and the cluster has room for {room}; "
-                "give it more, or choose fewer shards"
-            )
-        wanted = resources.workers or room
-        count = max(min(wanted // shards, chains), 1)
+        self.asked = uri, team, sharding.on_gpus, version
+        self.sharding, self.reporter = sharding, reporter
+        wanted = team.resources.workers or team.room([node for node in ray.nodes() if node["Alive"]])
+        count = max(min(wanted // team.workers, chains), 1)
         self.teams = [ShardTeam(*self.asked) for _ in range(count)]
         self.losses = 0
         self.lost_count = 0
         self.begin = time.monotonic()
         self.warned = False
-
-    def room(self) -> int:
-        """Workers that the cluster has room for."""
-        return sum(self.resources.fit(node["Resources"]) for node in ray.nodes() if node["Alive"])
 
     def idle(self) -> list[int]:
         """Teams that are complete and have nothing to do."""
@@ -131,7 +122,11 @@ class ShardExecutor:
             return "Ray: waiting for workers"
         nodes, teams = len(set(where)), len(self.teams)
         chains = f"{teams} chain{'s' * (teams > 1)} at a time"
-        return f"Ray: {chains} in {self.shards} shards on {nodes} node{'s' * (nodes > 1)}"
+        kind = "GPU shards" if self.sharding.on_gpus else "shards"
+        told = f"Ray: {chains} in {self.sharding.shards} {kind} on {nodes} node{'s' * (nodes > 1)}"
+        # Teams may be placed differently.
+        ways = sorted({team.transport for team in self.teams if team.transport})
+        return f"{told}, exchange by {' and '.join(ways)}" if ways else told
 
     def stop(self) -> None:
         """End blocks at hand."""

@@ -19,7 +19,8 @@ class Resources:
     cpus : float
         CPUs a worker. Numba and BLAS in a worker use that many threads.
     gpus : float
-        GPUs a worker; a fraction shares one.
+        GPUs a worker; a fraction shares one. With `shards` on GPUs, how many of a chain's GPUs a worker has:
+        with 1, every shard has a worker of its own.
     custom : dict of str to float
         Ray's custom resources a worker, such as {"spot": 1}.
     wait : bool

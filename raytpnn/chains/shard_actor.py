@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import ray
 from threadpoolctl import threadpool_limits
 
 from raytpnn.chains.actor import whereabouts
-from raytpnn.chains.courier import Courier, GlooGroup
+from raytpnn.chains.courier import Courier
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
 from raytpnn.chains.shard_host import ShardHost
+from raytpnn.chains.transport import has_nccl, new_group
+from raytpnn.engine.device import Device, DeviceError
 from raytpnn.engine.mailbox import new_mailbox
 from raytpnn.engine.meeting import map_mailbox
 from raytpnn.engine.shards import room_width
@@ -32,6 +35,25 @@ def shared_folder() -> Path:
     return memory if memory.is_dir() and os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
 
 
+def own_devices(count: int) -> Sequence[Device]:
+    """GPUs that Ray gave this process, as many as it asked for."""
+    if not count:
+        return ()
+    from raytpnn.engine.device import find_devices
+
+    where = f"node {whereabouts()['ip']}"
+    try:
+        devices = find_devices()
+    except DeviceError as problem:
+        raise DeviceError(f"{where}: {problem}") from None
+    if len(devices) < count:
+        raise DeviceError(
+            f"{where}: a worker was to have {count} GPUs and sees {len(devices)}; look at "
+            "CUDA_VISIBLE_DEVICES there"
+        )
+    return devices[:count]
+
+
 class ShardWorker:
     """One of a team.
 
@@ -42,12 +64,15 @@ class ShardWorker:
     threads : int
         Threads that BLAS may use.
     shards, shard : int
+        Workers of the team, and which of them this is.
+    gpus : int
+        For backend "cuda": GPUs that its rows lie on.
     """
 
-    def __init__(self, uri: str, threads: int, shards: int, shard: int) -> None:
+    def __init__(self, uri: str, threads: int, shards: int, shard: int, gpus: int = 0) -> None:
         os.environ["RAYTPNN_THREADS"] = str(threads)
         self.uri, self.threads = uri, threads
-        self.shards, self.shard = shards, shard
+        self.shards, self.shard, self.gpus = shards, shard, gpus
         self.host: ShardHost | None = None
         self.courier: Courier | None = None
 
@@ -55,15 +80,19 @@ class ShardWorker:
         """Tell where this is."""
         return whereabouts()
 
-    def join(self, name: str, together: bool) -> int:
+    def has_nccl(self) -> bool:
+        """Tell whether sums can go by NCCL here."""
+        return has_nccl()
+
+    def join(self, name: str, transport: str) -> int:
         """Read the shard's rows, and take a seat; returns how many rows.
 
         Parameters
         ----------
         name : str
             Of the meeting; no other has it.
-        together : bool
-            All shards are on this node and share memory; else they send each other messages.
+        transport : str
+            "memory" if all shards are on this node and share some; else what carries their messages.
         """
         place = Place(self.uri)
         try:
@@ -75,13 +104,17 @@ class ShardWorker:
                 "folder: choose one on shared storage, such as s3:// or a network disk"
             ) from None
         width = room_width(plan.settings, plan.watched)
-        mailbox = map_mailbox(str(shared_folder() / name), width) if together else new_mailbox(width)
-        self.host = ShardHost(plan, run.store, self.shards, self.shard, mailbox)
-        if not together:
-            self.courier = Courier(self.host.meeting, GlooGroup(self.shards, self.shard, name))
+        shared = transport == "memory"
+        mailbox = map_mailbox(str(shared_folder() / name), width) if shared else new_mailbox(width)
+        devices = own_devices(self.gpus)
+        self.host = ShardHost(plan, run.store, self.shards, self.shard, mailbox, devices)
+        if not shared:
+            group = new_group(transport, self.shards, self.shard, name)
+            self.courier = Courier(self.host.meeting, group)
         threadpool_limits(self.threads)
         return len(plan.problem.y)
 
+    @ray.method(concurrency_group="watch")
     def tidy(self, name: str) -> None:
         """Remove the name of the shared memory, which stays as long as somebody maps it."""
         with contextlib.suppress(FileNotFoundError):

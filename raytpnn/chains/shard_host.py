@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,11 +12,28 @@ from raytpnn.chains.plan import Plan
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 from raytpnn.engine.chain import Chain, Place
+from raytpnn.engine.device import Device
 from raytpnn.engine.execution import block_runner
 from raytpnn.engine.meeting import Meeting, MeetingBroken
 from raytpnn.engine.shards import agree, room_width
 
 __all__ = ["ShardHost"]
+
+
+def chain_and_seat(plan: Plan, place: Place, devices: Sequence[Device]) -> tuple[Chain, Meeting]:
+    """Shard of a chain, on this process's core or on devices, and where it meets the others."""
+    assert place.mailbox is not None
+    seat = place.mailbox, room_width(plan.settings, plan.watched), place.shards, place.shard
+    made_of = plan.problem, plan.settings, plan.first_state(0)
+    if not devices:
+        own = Chain(*made_of, block_runner(plan.backend), plan.watched, place)
+        return own, Meeting(*seat, own.work)
+    from raytpnn.engine.grid_chain import GridChain
+    from raytpnn.engine.grid_meeting import StripeExchange, seat_of, stripes_at
+
+    meeting = Meeting(*seat, seat_of(place))
+    exchange = StripeExchange(meeting)
+    return GridChain(*made_of, devices, plan.watched, stripes_at(place), exchange), meeting
 
 
 class ShardHost(BlockHost):
@@ -30,22 +48,23 @@ class ShardHost(BlockHost):
     store : BlockStore
     shards, shard : int
     mailbox : (words,) int64
+    devices : sequence of Device
+        For backend "cuda": the shard's rows lie on them.
     """
 
     width = 1
 
-    def __init__(self, plan: Plan, store: BlockStore, shards: int, shard: int, mailbox: np.ndarray) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        store: BlockStore,
+        shards: int,
+        shard: int,
+        mailbox: np.ndarray,
+        devices: Sequence[Device] = (),
+    ) -> None:
         super().__init__(plan, store)
-        self.chain = Chain(
-            plan.problem,
-            plan.settings,
-            plan.first_state(0),
-            block_runner(plan.backend),
-            plan.watched,
-            Place(shards, shard, mailbox),
-        )
-        room = room_width(plan.settings, plan.watched)
-        self.meeting = Meeting(mailbox, room, shards, shard, self.chain.work)
+        self.chain, self.meeting = chain_and_seat(plan, Place(shards, shard, mailbox), devices)
         self.leads = shard == 0
         self.running: int | None = None
 

@@ -12,13 +12,17 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from raytpnn.chains.report import BlockReport
-from raytpnn.chains.resources import Resources
 from raytpnn.chains.shard_actor import ShardActor
+from raytpnn.chains.sharding import Team
+from raytpnn.chains.transport import asked_transport, transport_by_offers, transport_by_place
 from raytpnn.engine.meeting import MeetingBroken
 from raytpnn.engine.shards import ShardError
 from raytpnn.storage.errors import RunError
 
 __all__ = ["ShardTeam", "TeamLost"]
+
+# How long one that is dismissed is waited for.
+TIDY_SECONDS = 2.0
 
 
 class TeamLost(Exception):
@@ -32,22 +36,27 @@ class ShardTeam:
     ----------
     uri : str
         Folder of the run.
-    shards : int
-    resources : Resources
-        What each of the team asks for.
+    team : Team
+    on_gpus : bool
+        Rows lie on the GPUs that each of the team asks for.
     version : str
         Of raytpnn here, which must be theirs.
     """
 
-    def __init__(self, uri: str, shards: int, resources: Resources, version: str) -> None:
-        self.uri, self.shards, self.resources, self.version = uri, shards, resources, version
+    def __init__(self, uri: str, team: Team, on_gpus: bool, version: str) -> None:
+        self.uri, self.version = uri, version
+        self.workers, self.resources = team
+        self.gpus = int(self.resources.gpus) if on_gpus else 0
+        self.asked = asked_transport()
         self.name = f"raytpnn-{uuid.uuid4().hex}"
-        wanted = {name: amount for name, amount in resources.wanted().items() if amount}
-        # On as many nodes as there are: rows that do not fit one are what shards are for.
-        self.places: PlacementGroup = placement_group([wanted] * shards, strategy="SPREAD")
+        wanted = {name: amount for name, amount in self.resources.wanted().items() if amount}
+        # On as many nodes as there are: rows that do not fit one are what shards are for. GPUs have memory of
+        # their own, and on one node they are nearer to each other.
+        strategy = "PACK" if on_gpus else "SPREAD"
+        self.places: PlacementGroup = placement_group([wanted] * self.workers, strategy=strategy)
         self.actors: list[Any] = []
         self.where: list[dict[str, Any]] = []
-        self.together = False
+        self.transport = ""
         self.ready = False
         self.waiting: list[Any] = [self.places.ready()]
         self.step: Callable[[list[Any]], list[BlockReport] | None] = self._hire
@@ -76,7 +85,7 @@ class ShardTeam:
     def _hire(self, _: list[Any]) -> None:
         strategy = [
             PlacementGroupSchedulingStrategy(self.places, placement_group_bundle_index=shard)
-            for shard in range(self.shards)
+            for shard in range(self.workers)
         ]
         resources = self.resources
         options = {
@@ -87,9 +96,9 @@ class ShardTeam:
         threads = max(int(resources.cpus), 1)
         self.actors = [
             ShardActor.options(scheduling_strategy=strategy[shard], **options).remote(
-                self.uri, threads, self.shards, shard
+                self.uri, threads, self.workers, shard, self.gpus
             )
-            for shard in range(self.shards)
+            for shard in range(self.workers)
         ]
         self.waiting = [actor.hello.remote() for actor in self.actors]
         self.step = self._seat
@@ -102,13 +111,25 @@ class ShardTeam:
                     "one version everywhere"
                 )
         self.where = where
-        self.together = len({one["node"] for one in where}) == 1
-        self.waiting = [actor.join.remote(self.name, self.together) for actor in self.actors]
+        together = len({one["node"] for one in where}) == 1
+        transport = transport_by_place(self.asked, together, self.gpus > 0)
+        if transport is not None:
+            self._join(transport)
+            return
+        self.waiting = [actor.has_nccl.remote() for actor in self.actors]
+        self.step = self._choose
+
+    def _choose(self, nccl: list[bool]) -> None:
+        self._join(transport_by_offers(self.asked, [one["ip"] for one in self.where], nccl))
+
+    def _join(self, transport: str) -> None:
+        self.transport = transport
+        self.waiting = [actor.join.remote(self.name, transport) for actor in self.actors]
         self.step = self._greet
 
     def _greet(self, _: list[Any]) -> None:
         self.waiting = []
-        if self.together:
+        if self.transport == "memory":
             self.actors[0].tidy.remote(self.name)
         self.ready = True
 
@@ -145,6 +166,11 @@ class ShardTeam:
 
     def dismiss(self) -> None:
         """End all of the team, and give its places back."""
+        if self.transport == "memory" and not self.ready:
+            # Who has lost somebody before all had met has not removed the name of the shared memory.
+            calls = [actor.tidy.remote(self.name) for actor in self.actors]
+            with suppress(ray.exceptions.RayError):
+                ray.wait(calls, num_returns=len(calls), timeout=TIDY_SECONDS)
         for actor in self.actors:
             with suppress(ray.exceptions.RayError, ValueError):
                 ray.kill(actor, no_restart=True)

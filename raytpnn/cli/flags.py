@@ -170,7 +170,15 @@ Workers = Annotated[
     int | None, flag("Workers at most; as many as there is room for, if not given.", RUNNING, min=1)
 ]
 Cpus = Annotated[float | None, flag("CPUs that a worker asks Ray for.", RUNNING, "1", min=0.0)]
-Gpus = Annotated[float | None, flag("GPUs that a worker asks Ray for.", RUNNING, "0", min=0.0)]
+Gpus = Annotated[
+    float | None,
+    flag(
+        "GPUs that a worker asks Ray for; with --shards on GPUs, how many of a chain's it has.",
+        RUNNING,
+        "0",
+        min=0.0,
+    ),
+]
 Wait = Annotated[
     bool | None,
     typer.Option(

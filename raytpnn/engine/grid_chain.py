@@ -64,10 +64,10 @@ class GridChain(Chain):
     watched : (W,) int, optional
         Rows whose fit is kept in every draw, counted over all processes.
     stripes : (int, int)
-        Stripes that the problem's rows are, if other processes have the others.
+        Stripes that the problem's rows are, if other processes have the others, equally many each.
     exchange : callable, optional
         Joins the sums of all processes: takes (16, columns) with those of this one's stripes and 0 elsewhere,
-        and returns those of all stripes, in every process.
+        and returns those of all stripes, in every process. See `grid_meeting`.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Build:
 
 @compiled
 def add_stripes(stripes):
-    """Sums of stripes, (16, columns), added in order."""
+    """Sums of stripes, or of processes, (16, columns), added in order."""
     total = np.zeros(stripes.shape[1])
     for s in range(stripes.shape[0]):
         for c in range(stripes.shape[1]):
@@ -87,7 +87,7 @@ class GridRows:
     gram : (K_max + 1, K_max + 1) float64
         That of `work`.
     exchange : callable, optional
-        Joins the sums of several processes, each with stripes of its own.
+        Joins the sums of several processes, each with an equal share of the stripes.
     """
 
     def __init__(
@@ -99,7 +99,11 @@ class GridRows:
         gram: np.ndarray,
         exchange: Exchange | None = None,
     ) -> None:
-        self.low = shards[0].low
+        self.low, self.high = shards[0].low, shards[-1].high
+        if exchange is not None and STRIPES % (self.high - self.low):
+            raise ValueError(
+                f"processes have equal shares of the {STRIPES} stripes, got {self.low} to {self.high}"
+            )
         self.shards = [shard for shard in shards if shard.blocks]
         self.D, self.exchange = int(settings.max_order), exchange
         self.columns = shards[0].columns
@@ -276,11 +280,18 @@ class GridRows:
         for shard in looking:
             shard.finish()
             seen[:, shard.seen_here] = shard.back(1 + terms, len(shard.seen_here))
-        if self.exchange is not None:
-            stripes = np.zeros((STRIPES, seen.size))
-            stripes[self.low] = seen.ravel()
-            seen = add_stripes(np.ascontiguousarray(self.exchange(stripes))).reshape(seen.shape)
-        return seen
+        return seen if self.exchange is None else self._seen_by_all(seen, self.exchange)
+
+    def _seen_by_all(self, seen: np.ndarray, exchange: Exchange) -> np.ndarray:
+        """Watched rows of all processes: each has 0 for those of the others."""
+        share = self.high - self.low
+        columns = -(-seen.size // share)
+        # No sums of stripes, but they travel alike: spread over those of this process.
+        own, stripes = np.zeros(share * columns), np.zeros((STRIPES, columns))
+        own[: seen.size] = seen.ravel()
+        stripes[self.low : self.high] = own.reshape(share, columns)
+        of_all = np.ascontiguousarray(exchange(stripes)).reshape(STRIPES // share, share * columns)
+        return add_stripes(of_all)[: seen.size].reshape(seen.shape)
 
     # What is done about it.
 

@@ -1,0 +1,2 @@
+def getDeviceCount():
+    return 1
