@@ -3,8 +3,8 @@
 
 #include "coefficient.cuh"
 #include "likelihood.cuh"
+#include "screen.cuh"
 #include "sets.cuh"
-#include "trial.cuh"
 
 namespace raytpnn {
 
@@ -57,7 +57,7 @@ UNIT int draw_new_set(int slot) {
     return d + 1;
 }
 
-// Try to add a term, with the derivatives at the fit in the work space; returns acceptance.
+// Try to add a term; returns acceptance.
 UNIT bool birth(int slot) {
     const int K = (int)chain.state->K;
     if (leader()) chain.order = draw_new_set(slot);
@@ -70,7 +70,12 @@ UNIT bool birth(int slot) {
     }
     prior_factors(slot, d);
     const int trial = (int)chain.settings->K_max;
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        if (leader()) chain.log_ratio = log_birth_ratio(chain.trial_features, d, K, trial);
+        if (!birth_passes(slot, d)) return false;
+    }
     if (!build_trial(d, 0, trial)) return false;
+    derivatives_at_fit();
     phi_moments(trial);
     if (leader()) {
         const Uniforms drawn = uniforms(chain.state, FOR_NEW_BETA, slot, 0);
@@ -83,8 +88,11 @@ UNIT bool birth(int slot) {
         const double change = log_likelihood_change(0.0, chain.moments, beta, chain.moments);
         double log_ratio = likelihood_scale() * change + log_birth_ratio(chain.trial_features, d, K, trial);
         log_ratio += log_prior_over_proposal(beta, chain.moments);
-        chain.accepted = log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < log_ratio;
+        chain.accepted =
+            log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < second_stage(SCREEN_BIRTH_DEATH, log_ratio);
+        count_proposal(SCREEN_BIRTH_DEATH, true, chain.accepted);
         if (chain.accepted) {
+            chain.work->at_fit = 0;
             take_trial(K, d, beta);
             chain.state->K = K + 1;
             chain.state->scalar[FIT_LOGLIK] += change;
@@ -93,6 +101,7 @@ UNIT bool birth(int slot) {
     __syncthreads();
     if (!chain.accepted) return false;
     replace_term(K, 0.0, trial, chain.beta);
+    follow_term(K, 0.0);
     return true;
 }
 
@@ -100,6 +109,11 @@ UNIT bool birth(int slot) {
 UNIT bool death(int slot, int k) {
     const int last = (int)chain.state->K - 1;
     const double beta = chain.state->beta[k];
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        if (leader())
+            chain.log_ratio = log_birth_ratio(chain.state->features[k], (int)chain.state->order[k], last, k);
+        if (!death_passes(slot, k)) return false;
+    }
     moments_without(k, beta);
     evaluate_change(k, beta, k, 0.0);
     if (leader()) {
@@ -107,7 +121,10 @@ UNIT bool death(int slot, int k) {
         double log_ratio = likelihood_scale() * change;
         log_ratio -= log_birth_ratio(chain.state->features[k], (int)chain.state->order[k], last, k);
         log_ratio -= log_prior_over_proposal(beta, chain.old_moments);
-        chain.accepted = log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < log_ratio;
+        chain.accepted =
+            log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < second_stage(SCREEN_BIRTH_DEATH, log_ratio);
+        count_proposal(SCREEN_BIRTH_DEATH, true, chain.accepted);
+        chain.work->at_fit = 0;
         if (chain.accepted) {
             // The last term moves into the gap.
             chain.state->order[k] = chain.state->order[last];
@@ -124,27 +141,25 @@ UNIT bool death(int slot, int k) {
     __syncthreads();
     if (!chain.accepted) return false;
     replace_term(k, beta, last, 0.0);
+    follow_death(k, beta, last);
     return true;
 }
 
 // All attempts of a sweep. Every thread draws what decides between birth and death.
 INTERNAL void birth_or_death() {
-    bool at_fit = false;
+    if (leader()) chain.work->at_fit = 0;
     for (int slot = 0; slot < chain.settings->birth_death_attempts; ++slot) {
         const int K = (int)chain.state->K;
         const Uniforms drawn = uniforms(chain.state, FOR_BIRTH_DEATH, slot, 0);
         bool accepted;
         int move;
         if (drawn.u * (double)chain.settings->K_max >= K) {
-            if (!at_fit) evaluate_at(fit_of(), DERIVATIVES);
             accepted = birth(slot);
             move = BIRTH;
-            at_fit = !accepted;
         } else {
             const int pick = (int)(drawn.v * K);
             accepted = death(slot, pick < K - 1 ? pick : K - 1);
             move = DEATH;
-            at_fit = false;
         }
         if (leader()) {
             chain.state->tally[move][0] += 1;
