@@ -57,9 +57,8 @@ UNIT int draw_new_set(int slot) {
     return d + 1;
 }
 
-// Try to add a term; returns acceptance.
-UNIT bool birth(int slot) {
-    const int K = (int)chain.state->K;
+// Propose a term into the trial; false if there is none.
+UNIT bool propose_birth(int slot) {
     if (leader()) chain.order = draw_new_set(slot);
     __syncthreads();
     const int d = chain.order;
@@ -69,11 +68,13 @@ UNIT bool birth(int slot) {
         return false;
     }
     prior_factors(slot, d);
+    return true;
+}
+
+// Try to add the trial; returns acceptance.
+UNIT bool try_birth(int slot) {
+    const int K = (int)chain.state->K, d = chain.order;
     const int trial = (int)chain.settings->K_max;
-    if (is_screened(SCREEN_BIRTH_DEATH)) {
-        if (leader()) chain.log_ratio = log_birth_ratio(chain.trial_features, d, K, trial);
-        if (!birth_passes(slot, d)) return false;
-    }
     if (!build_trial(d, 0, trial)) return false;
     derivatives_at_fit();
     phi_moments(trial);
@@ -106,14 +107,9 @@ UNIT bool birth(int slot) {
 }
 
 // Try to remove term k; returns acceptance.
-UNIT bool death(int slot, int k) {
+UNIT bool try_death(int slot, int k) {
     const int last = (int)chain.state->K - 1;
     const double beta = chain.state->beta[k];
-    if (is_screened(SCREEN_BIRTH_DEATH)) {
-        if (leader())
-            chain.log_ratio = log_birth_ratio(chain.state->features[k], (int)chain.state->order[k], last, k);
-        if (!death_passes(slot, k)) return false;
-    }
     moments_without(k, beta);
     evaluate_change(k, beta, k, 0.0);
     if (leader()) {
@@ -143,6 +139,28 @@ UNIT bool death(int slot, int k) {
     replace_term(k, beta, last, 0.0);
     follow_death(k, beta, last);
     return true;
+}
+
+// Propose a term, screen it where that is done, and try to add it; returns acceptance.
+INTERNAL bool birth(int slot) {
+    if (!propose_birth(slot)) return false;
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        const int trial = (int)chain.settings->K_max;
+        if (leader()) chain.log_ratio = log_birth_ratio(chain.trial_features, chain.order, (int)chain.state->K, trial);
+        if (!birth_passes(slot, chain.order)) return false;
+    }
+    return try_birth(slot);
+}
+
+// Screen the death of term k where that is done, and try it; returns acceptance.
+INTERNAL bool death(int slot, int k) {
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        const State* state = chain.state;
+        if (leader())
+            chain.log_ratio = log_birth_ratio(state->features[k], (int)state->order[k], (int)state->K - 1, k);
+        if (!death_passes(slot, k)) return false;
+    }
+    return try_death(slot, k);
 }
 
 // All attempts of a sweep. Every thread draws what decides between birth and death.

@@ -76,9 +76,9 @@ UNIT ProposedSet propose_set(int k, int slot) {
 }
 
 // Give the proposed set a coefficient, and accept or reject.
-UNIT void try_restructure(int k, int slot, int d, int first) {
+UNIT void try_restructure(int k, int slot) {
+    const int d = chain.order, first = chain.first;
     const int trial = (int)chain.settings->K_max;
-    if (is_screened(group_of_move()) && !restructure_passes(k, slot, d, first)) return;
     if (first > 0) copy_phi(k, trial);
     if (!build_trial(d, first, trial)) return;
     const double old_beta = chain.state->beta[k];
@@ -124,7 +124,9 @@ INTERNAL void restructure_once(int k, int slot) {
         chain.state->tally[proposed.move][0] += 1;
     }
     __syncthreads();
-    if (chain.order > 0) try_restructure(k, slot, chain.order, chain.first);
+    if (chain.order == 0) return;
+    if (is_screened(group_of_move()) && !restructure_passes(k, slot)) return;
+    try_restructure(k, slot);
 }
 
 // Propose a change of the set of term k; several where screening makes them cheap.

@@ -113,11 +113,11 @@ UNIT bool death_passes(int slot, int k) {
 INTERNAL int group_of_move() { return chain.move == CHANGING ? SCREEN_CHANGE : SCREEN_ADD_DELETE; }
 
 // Whether the trial passes in the place of term k.
-UNIT bool restructure_passes(int k, int slot, int d, int first) {
+UNIT bool restructure_passes(int k, int slot) {
     const int trial = (int)chain.settings->K_max;
     look_at(true);
-    if (first > 0) copy_phi(k, trial);
-    const bool built = build_trial(d, first, trial);
+    if (chain.first > 0) copy_phi(k, trial);
+    const bool built = build_trial(chain.order, chain.first, trial);
     if (built) {
         moments_without(k, chain.state->beta[k]);
         phi_moments(trial);

@@ -6,23 +6,30 @@
 
 namespace raytpnn {
 
-// Propose on the subset and evaluate on all rows: the log acceptance ratio for the leader, minus infinity if
-// impossible.
-UNIT double log_ratio_of_walk(int k, int d, double log_step) {
-    const double impossible = minus_infinity();
+// Propose a step from the scales of the subset; false if impossible.
+UNIT bool propose_walk(int k, int d) {
     look_at(true);
-    const bool possible = propose_step<false>(k, d, log_step);
+    const bool possible = propose_step<false>(k, d);
     look_at(false);
-    if (!possible) return impossible;
+    return possible;
+}
+
+// Evaluate the step proposed on all rows; false if impossible.
+UNIT bool evaluate_walk(int k, int d) {
     const State* state = chain.state;
     const int trial = (int)chain.settings->K_max;
-    if (!build_phi(state->features[k], chain.trial_b, chain.trial_gamma, d, 0, trial)) return impossible;
+    if (!build_phi(state->features[k], chain.trial_b, chain.trial_gamma, d, 0, trial)) return false;
     evaluate(fit_of(), k, state->beta[k], trial, chain.point[THERE][2 * d], LIKELIHOOD, 0);
-    if (!leader()) return impossible;
+    return true;
+}
+
+// Log acceptance ratio of the step proposed: the leader's work.
+UNIT double log_ratio_of_walk(int k, int d) {
+    const State* state = chain.state;
     const double here = log_target(chain.settings, state, state->gamma[k], state->beta[k], d);
     const double there = log_target(chain.settings, state, chain.trial_gamma, chain.point[THERE][2 * d], d);
     const int size = 2 * d + 1;
-    const double step = exp(log_step);
+    const double step = step_of<false>(d);
     const double back = log_proposal(chain.point[BACK_SQUARE], chain.point[BACK_LOG], step, size);
     const double forth = log_proposal(chain.point[FORTH_SQUARE], chain.point[FORTH_LOG], step, size);
     const double log_ratio = there - here + back - forth;
@@ -37,10 +44,11 @@ UNIT void adapt_walk(int d, double log_ratio) {
 }
 
 // One random step of term k.
-UNIT void walk(int k, bool warming_up) {
+INTERNAL void walk(int k, bool warming_up) {
     const int d = (int)chain.state->order[k];
-    const double log_ratio = log_ratio_of_walk(k, d, chain.state->walk_step[d]);
+    const bool possible = propose_walk(k, d) && evaluate_walk(k, d);
     if (leader()) {
+        const double log_ratio = possible ? log_ratio_of_walk(k, d) : minus_infinity();
         chain.accepted = log(uniforms(chain.state, FOR_LANGEVIN, k, 0).u) < log_ratio;
         chain.state->tally[LANGEVIN][0] += 1;
         count_step(d, chain.accepted, (d + 2) * chain.whole->n_all + (7 * d + 4) * chain.settings->batch);
