@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from chain_cases import make_case
+from chain_cases import make_case, random_bins
 from cuda_cases import HostDevice
 from cuda_host.build import HostError
 
@@ -27,7 +27,11 @@ SCHEDULES = ((64, "descending"), (256, "random"), (32, "ascending"))
 def short_case(subsets: SubsetUse):
     """A case with more rows than lanes, missing values and terms of several orders."""
     y = np.sin(np.arange(300.0))
-    prior = Prior(K_max=8, max_order=4, gamma_adding=0.3)
+    if subsets.rows:
+        # Something to find: screens then have much to say.
+        codes = random_bins(300, 5, missing=0.1).codes
+        y = 0.1 * y + (codes[2] > 20) + np.sin(codes[3] / 10.0)
+    prior = Prior(K_max=24 if subsets.rows else 8, max_order=4, gamma_adding=0.3)
     return make_case(n=300, p=5, prior=prior, missing=0.1, y=y, subsets=subsets)
 
 
