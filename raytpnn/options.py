@@ -48,7 +48,9 @@ def check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any, delayed_acceptance: Any) -> None:
+def check_sharding(
+    shards: int, backend: str, tempering: Any, minibatch: Any, delayed_acceptance: Any
+) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
     if shards == 1:
         return
@@ -85,10 +87,10 @@ def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backe
         return backend
     if tempering is not None:
         raise ValueError(
-            f"{_name_of_subsets(minibatch)} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
-            "screens are not made for other temperatures; leave one of them out"
+            f"{_name_of_subsets(minibatch)} does not go with tempering: replicas trade places by "
+            "log-likelihoods of all rows, and screens are not made for other temperatures; leave one of them out"
         )
-    # Many rows, one block of threads a chain: by the estimates of kernels/README.md a core is quicker for a few.
+    # Many rows with a block of threads a chain: by kernels/README.md a core is quicker for a few chains.
     return "numba" if backend == "auto" and delayed_acceptance else backend
 
 

@@ -1,4 +1,4 @@
-"""Chains of the CUDA source that screen proposals, run on the CPU host, give the bits of the compiled sampler."""
+"""Screened chains of the CUDA source, run on the CPU host, give the bits of the compiled sampler."""
 
 from __future__ import annotations
 
@@ -52,7 +52,13 @@ def test_screened_chain_has_the_same_bits(family, way, threads, order):
     ids=["the paper's proposals", "no walk", "no restructuring"],
 )
 def test_other_moves_have_the_same_bits(moves):
-    case = {"family": "poisson", "n": 200, "p": 6, "moves": moves, "subsets": SubsetUse(60, DELAYED, attempts=2)}
+    case = {
+        "family": "poisson",
+        "n": 200,
+        "p": 6,
+        "moves": moves,
+        "subsets": SubsetUse(60, DELAYED, attempts=2),
+    }
     state = assert_same_bits(Launch(), 40, **case)
     assert state["tally"][:, 1].sum() > 100
 

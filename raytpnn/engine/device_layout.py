@@ -48,7 +48,7 @@ DEVICE_WORK = np.dtype(
         ("batch_y", np.int64),  # (m,) float64
         ("batch_w", np.int64),  # (m,) float64
         ("batch_offset", np.int64),  # (m,) float64
-        ("batch_phi", np.int64),  # (K_max + 1, m) float32; this and what follows only if proposals are screened
+        ("batch_phi", np.int64),  # (K_max + 1, m) float32; this and what follows only with screens
         ("batch_fit", np.int64),  # (m,) float64
         ("batch_trial_fit", np.int64),  # (m,) float64
         ("batch_score", np.int64),  # (m,) float64
