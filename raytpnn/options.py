@@ -88,7 +88,8 @@ def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backe
     if tempering is not None:
         raise ValueError(
             f"{_name_of_subsets(minibatch)} does not go with tempering: replicas trade places by "
-            "log-likelihoods of all rows, and screens are not made for other temperatures; leave one of them out"
+            "log-likelihoods of all rows, and screens are not made for other temperatures; leave one of them "
+            "out"
         )
     # Many rows with a block of threads a chain: by kernels/README.md a core is quicker for a few chains.
     return "numba" if backend == "auto" and delayed_acceptance else backend
