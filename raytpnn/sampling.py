@@ -107,7 +107,8 @@ def sample(
     backend : {"auto", "numba", "cuda", "reference"}
         Compiled, on GPUs, or the slow reference; draws are the same. "auto" is "cuda" if there is a GPU
         and CuPy (on Ray: if `resources` asks for a GPU), else "numba"; with `delayed_acceptance` always
-        "numba". The CUDA backend has been compiled and run through a CPU host; it has not yet been run on a GPU.
+        "numba". The CUDA backend has been compiled and run through a CPU host; it has not yet been run on a
+        GPU.
     executor : {"auto", "ray", "threads"}
         Where chains run, which changes no draw. "auto" is Ray when a cluster is connected or addressed (by
         `address` or the environment variable RAY_ADDRESS), and threads of this process otherwise. "ray"
