@@ -3,8 +3,8 @@
 
 #include "coefficient.cuh"
 #include "likelihood.cuh"
+#include "screen.cuh"
 #include "sets.cuh"
-#include "trial.cuh"
 
 namespace raytpnn {
 
@@ -57,9 +57,8 @@ UNIT int draw_new_set(int slot) {
     return d + 1;
 }
 
-// Try to add a term, with the derivatives at the fit in the work space; returns acceptance.
-UNIT bool birth(int slot) {
-    const int K = (int)chain.state->K;
+// Propose a term into the trial; false if there is none.
+UNIT bool propose_birth(int slot) {
     if (leader()) chain.order = draw_new_set(slot);
     __syncthreads();
     const int d = chain.order;
@@ -69,8 +68,15 @@ UNIT bool birth(int slot) {
         return false;
     }
     prior_factors(slot, d);
+    return true;
+}
+
+// Try to add the trial; returns acceptance.
+UNIT bool try_birth(int slot) {
+    const int K = (int)chain.state->K, d = chain.order;
     const int trial = (int)chain.settings->K_max;
     if (!build_trial(d, 0, trial)) return false;
+    derivatives_at_fit();
     phi_moments(trial);
     if (leader()) {
         const Uniforms drawn = uniforms(chain.state, FOR_NEW_BETA, slot, 0);
@@ -83,8 +89,11 @@ UNIT bool birth(int slot) {
         const double change = log_likelihood_change(0.0, chain.moments, beta, chain.moments);
         double log_ratio = likelihood_scale() * change + log_birth_ratio(chain.trial_features, d, K, trial);
         log_ratio += log_prior_over_proposal(beta, chain.moments);
-        chain.accepted = log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < log_ratio;
+        chain.accepted =
+            log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < second_stage(SCREEN_BIRTH_DEATH, log_ratio);
+        count_proposal(SCREEN_BIRTH_DEATH, true, chain.accepted);
         if (chain.accepted) {
+            chain.work->at_fit = 0;
             take_trial(K, d, beta);
             chain.state->K = K + 1;
             chain.state->scalar[FIT_LOGLIK] += change;
@@ -93,11 +102,12 @@ UNIT bool birth(int slot) {
     __syncthreads();
     if (!chain.accepted) return false;
     replace_term(K, 0.0, trial, chain.beta);
+    follow_term(K, 0.0);
     return true;
 }
 
 // Try to remove term k; returns acceptance.
-UNIT bool death(int slot, int k) {
+UNIT bool try_death(int slot, int k) {
     const int last = (int)chain.state->K - 1;
     const double beta = chain.state->beta[k];
     moments_without(k, beta);
@@ -107,7 +117,10 @@ UNIT bool death(int slot, int k) {
         double log_ratio = likelihood_scale() * change;
         log_ratio -= log_birth_ratio(chain.state->features[k], (int)chain.state->order[k], last, k);
         log_ratio -= log_prior_over_proposal(beta, chain.old_moments);
-        chain.accepted = log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < log_ratio;
+        chain.accepted =
+            log(uniforms(chain.state, FOR_BIRTH_DEATH, slot, 1).u) < second_stage(SCREEN_BIRTH_DEATH, log_ratio);
+        count_proposal(SCREEN_BIRTH_DEATH, true, chain.accepted);
+        chain.work->at_fit = 0;
         if (chain.accepted) {
             // The last term moves into the gap.
             chain.state->order[k] = chain.state->order[last];
@@ -124,27 +137,47 @@ UNIT bool death(int slot, int k) {
     __syncthreads();
     if (!chain.accepted) return false;
     replace_term(k, beta, last, 0.0);
+    follow_death(k, beta, last);
     return true;
+}
+
+// Propose a term, screen it where that is done, and try to add it; returns acceptance.
+INTERNAL bool birth(int slot) {
+    if (!propose_birth(slot)) return false;
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        const int trial = (int)chain.settings->K_max;
+        if (leader()) chain.log_ratio = log_birth_ratio(chain.trial_features, chain.order, (int)chain.state->K, trial);
+        if (!birth_passes(slot, chain.order)) return false;
+    }
+    return try_birth(slot);
+}
+
+// Screen the death of term k where that is done, and try it; returns acceptance.
+INTERNAL bool death(int slot, int k) {
+    if (is_screened(SCREEN_BIRTH_DEATH)) {
+        const State* state = chain.state;
+        if (leader())
+            chain.log_ratio = log_birth_ratio(state->features[k], (int)state->order[k], (int)state->K - 1, k);
+        if (!death_passes(slot, k)) return false;
+    }
+    return try_death(slot, k);
 }
 
 // All attempts of a sweep. Every thread draws what decides between birth and death.
 INTERNAL void birth_or_death() {
-    bool at_fit = false;
+    if (leader()) chain.work->at_fit = 0;
     for (int slot = 0; slot < chain.settings->birth_death_attempts; ++slot) {
         const int K = (int)chain.state->K;
         const Uniforms drawn = uniforms(chain.state, FOR_BIRTH_DEATH, slot, 0);
         bool accepted;
         int move;
         if (drawn.u * (double)chain.settings->K_max >= K) {
-            if (!at_fit) evaluate_at(fit_of(), DERIVATIVES);
             accepted = birth(slot);
             move = BIRTH;
-            at_fit = !accepted;
         } else {
             const int pick = (int)(drawn.v * K);
             accepted = death(slot, pick < K - 1 ? pick : K - 1);
             move = DEATH;
-            at_fit = false;
         }
         if (leader()) {
             chain.state->tally[move][0] += 1;

@@ -21,6 +21,10 @@
 #ifndef MOST_THREADS
 #define MOST_THREADS 512
 #endif
+// Chains may screen proposals on subsets of the rows (1), or never do (0): then nothing of it is compiled.
+#ifndef SCREENED
+#define SCREENED 0
+#endif
 
 #if TABLES_IN_SHARED
 extern __shared__ float shared_tables[];
@@ -47,6 +51,8 @@ constexpr int HALF_LANES = LANES / 2;
 // Rows of Chain.point; when a step is judged, GRADIENT and PRECISION become the squares and logs of the way there.
 constexpr int HERE = 0, GRADIENT = 1, PRECISION = 2, THERE = 3, BACK_SQUARE = 4, BACK_LOG = 5;
 constexpr int FORTH_SQUARE = GRADIENT, FORTH_LOG = PRECISION;
+// Where screens are compared with none, a row for the squares of the step taken.
+constexpr int JUMP = 6, POINT_ROWS = SCREENED ? 7 : 6;
 
 struct Chain {
     const Problem* problem;
@@ -57,12 +63,15 @@ struct Chain {
     const Settings* settings;
     State* state;
     DeviceWork* work;
+    // Of a chain that screens proposals on subsets: scratch space for all rows and for the subset.
+    DeviceWork* whole_work;
+    DeviceWork part_work;
     double lanes[MOST_SUMS][HALF_LANES];
     double stripe_sums[MOST_SUMS];
     double sums[4 * MOST_VARIABLES + 3];
     double moments[2];
     double means[2];
-    double point[6][2 * MOST_VARIABLES + 1];
+    double point[POINT_ROWS][2 * MOST_VARIABLES + 1];
     int trial_features[MOST_VARIABLES];
     double trial_b[MOST_VARIABLES];
     double trial_gamma[MOST_VARIABLES];
@@ -74,12 +83,17 @@ struct Chain {
     int inside;
     int accepted;
     int going_on;
+    int screening;
+    int screen[N_SCREENS];
+    int passed;
     double beta;
+    double old_beta;
     double log_ratio;
     double intercept;
     double pivot;
     // What the leader keeps from one of its sections to the next, out of registers.
     double old_moments[2];
+    double log_screen;
     double kept[3];
 };
 
@@ -115,13 +129,19 @@ INTERNAL int row_at(const long long* rows, int i) { return rows ? (int)rows[i] :
 
 // Visit all rows of this thread, stripe after stripe.
 template <class Visit>
-INTERNAL void each_row(Visit visit) {
+INTERNAL void each_row_of(const Problem* problem, Visit visit) {
     if ((int)threadIdx.x >= LANES) return;
-    const long long* stripe = chain.problem->stripe;
+    const long long* stripe = problem->stripe;
     for (int s = 0; s < STRIPES; ++s) {
         const int stop = (int)stripe[s + 1];
         for (int i = (int)stripe[s] + (int)threadIdx.x; i < stop; i += row_threads()) visit(i);
     }
+}
+
+// Visit those of what is looked at.
+template <class Visit>
+INTERNAL void each_row(Visit visit) {
+    each_row_of(chain.problem, visit);
 }
 
 // Tables 0 ... D - 1 are factors, then come slopes in b, then slopes in log gamma.

@@ -45,6 +45,14 @@ constexpr int FOR_INTERCEPT = 9;
 constexpr int FOR_NUISANCE = 10;
 constexpr int FOR_SCALES = 11;
 constexpr int FOR_SUBSET = 12;
+constexpr int FOR_SCREEN = 13;
+constexpr int EXACT_ONLY = 0;
+constexpr int DELAYED = 1;
+constexpr int DELAYED_IF_IT_PAYS = 2;
+constexpr int SCREEN_BIRTH_DEATH = 0;
+constexpr int SCREEN_ADD_DELETE = 1;
+constexpr int SCREEN_CHANGE = 2;
+constexpr int SCREEN_WALK = 3;
 
 // raytpnn.engine.device_layout
 constexpr int BEGIN = 1;
@@ -87,6 +95,20 @@ constexpr double UNIFORM_PRECISION = 0x1.8000000000000p+3;
 
 // raytpnn.engine.moves.trial
 constexpr int GAMMA_SLOTS = 1048576;
+
+// raytpnn.engine.moves.restructure
+constexpr int SCREEN_SLOTS = 1048576;
+
+// raytpnn.engine.moves.screen
+constexpr double MARGIN = 0x1.8000000000000p+0;
+constexpr double WORTH_IT = 0x1.3333333333333p+0;
+constexpr int PROPOSED = 0;
+constexpr int PASSED = 1;
+constexpr int ACCEPTED = 2;
+constexpr int ROWS = 3;
+
+// raytpnn.engine.moves.walk
+constexpr double WALK_ACCEPTANCE = 0x1.3333333333333p-2;
 
 // raytpnn.engine.prior_draw
 constexpr int MOST_DRAWS = 64;

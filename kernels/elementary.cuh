@@ -17,6 +17,8 @@ __device__ __forceinline__ double from_bits(long long bits) {
     return cast.value;
 }
 
+__device__ __forceinline__ double minus_infinity() { return from_bits((long long)0xfff0000000000000ull); }
+
 __device__ __forceinline__ long long to_bits(double value) {
     DoubleBits cast;
     cast.value = value;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "adaptation.cuh"
-#include "trial.cuh"
+#include "screen.cuh"
 
 namespace raytpnn {
 
@@ -72,13 +72,21 @@ INTERNAL double coordinate_of_term(int k, int d, int i) {
     return chain.settings->log_gamma ? log(gamma) : gamma;
 }
 
+// Step size of Langevin steps of order d, or without DRIFT that of a random walk.
+template <bool DRIFT>
+INTERNAL double step_of(int d) {
+    return exp(DRIFT ? chain.state->log_step[d] : chain.state->walk_step[d]);
+}
+
 // Proposed point in THERE, every coordinate by one thread; the way there in the other rows.
-INTERNAL void propose_point(int k, int d, double log_step) {
+template <bool DRIFT>
+INTERNAL void propose_point(int k, int d) {
     for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
-        const Slope slope = gradient_and_precision(chain.state->gamma[k], chain.state->beta[k], d, i);
+        Slope slope = gradient_and_precision(chain.state->gamma[k], chain.state->beta[k], d, i);
+        if (!DRIFT) slope.gradient = 0.0;
         const Uniforms drawn = uniforms(chain.state, FOR_LANGEVIN, k, 1 + i / 2);
         const double here = coordinate_of_term(k, d, i);
-        const double step = exp(log_step);
+        const double step = step_of<DRIFT>(d);
         const double spread = step / sqrt(slope.precision);
         const double drift = (0.5 * step) * step * slope.gradient / slope.precision;
         chain.point[HERE][i] = here;
@@ -113,12 +121,15 @@ INTERNAL double squared_gap(double origin, double gradient, double precision, do
 }
 
 // What every coordinate adds to the log densities of the way there and back.
-INTERNAL void weigh_ways(int d, double log_step) {
+template <bool DRIFT>
+INTERNAL void weigh_ways(int d) {
     for (int i = threadIdx.x; i < 2 * d + 1; i += blockDim.x) {
-        const double step = exp(log_step);
+        const double step = step_of<DRIFT>(d);
         const double here = chain.point[HERE][i], there = chain.point[THERE][i];
         const double gradient = chain.point[GRADIENT][i], precision = chain.point[PRECISION][i];
-        const Slope back = gradient_and_precision(chain.trial_gamma, chain.point[THERE][2 * d], d, i);
+        Slope back = gradient_and_precision(chain.trial_gamma, chain.point[THERE][2 * d], d, i);
+        if (!DRIFT) back.gradient = 0.0;
+        if (SCREENED) chain.point[JUMP][i] = ((there - here) * (there - here)) * precision;
         chain.point[BACK_SQUARE][i] = squared_gap(there, back.gradient, back.precision, here, step);
         chain.point[BACK_LOG][i] = log(back.precision);
         chain.point[FORTH_SQUARE][i] = squared_gap(here, gradient, precision, there, step);
@@ -138,53 +149,73 @@ INTERNAL double log_proposal(const double* squares, const double* logs, double s
     return 0.5 * determinant - 0.5 * total / (step * step);
 }
 
-// Propose and evaluate: the log acceptance ratio for the leader, minus infinity if impossible.
-UNIT double log_ratio_of_move(int k, int d, double log_step) {
-    const double impossible = from_bits((long long)0xfff0000000000000ull);
-    if (!term_tables(chain.state->features[k], chain.state->b[k], chain.state->gamma[k], d)) return impossible;
+// Propose from the scales at the rows that are looked at, and weigh the ways by those at the trial; false if
+// impossible.
+template <bool DRIFT>
+UNIT bool propose_step(int k, int d) {
+    if (!term_tables(chain.state->features[k], chain.state->b[k], chain.state->gamma[k], d)) return false;
     evaluate_slopes(k, 0.0, k, 0.0, DERIVATIVES + MOMENTS, k, chain.state->features[k], d);
-    propose_point(k, d, log_step);
+    propose_point<DRIFT>(k, d);
     if (leader()) chain.inside = trial_of_point(d);
     __syncthreads();
-    if (!chain.inside) return impossible;
-    if (!term_tables(chain.state->features[k], chain.trial_b, chain.trial_gamma, d)) return impossible;
+    if (!chain.inside) return false;
+    if (!term_tables(chain.state->features[k], chain.trial_b, chain.trial_gamma, d)) return false;
     const int trial = (int)chain.settings->K_max;
     for (int j = 0; j < d; ++j) multiply_factor(chain.state->features[k][j], j, trial);
-    evaluate_slopes(k, chain.state->beta[k], trial, chain.point[THERE][2 * d], DERIVATIVES + LIKELIHOOD + MOMENTS,
-                    trial, chain.state->features[k], d);
-    weigh_ways(d, log_step);
-    if (!leader()) return impossible;
+    // A walk has its log-likelihood from all rows.
+    constexpr int need = DRIFT ? DERIVATIVES + LIKELIHOOD + MOMENTS : DERIVATIVES + MOMENTS;
+    evaluate_slopes(k, chain.state->beta[k], trial, chain.point[THERE][2 * d], need, trial, chain.state->features[k],
+                    d);
+    weigh_ways<DRIFT>(d);
+    return true;
+}
+
+// Log acceptance ratio of the step proposed: the leader's work.
+UNIT double log_ratio_of_move(int k, int d) {
     const double here = log_target(chain.settings, chain.state, chain.state->gamma[k], chain.state->beta[k], d);
     const double there = log_target(chain.settings, chain.state, chain.trial_gamma, chain.point[THERE][2 * d], d);
     const double scale = chain.state->scalar[TEMPERATURE] / chain.state->scalar[NUISANCE];
     const double change = scale * (chain.sums[0] - chain.state->scalar[FIT_LOGLIK]) + there - here;
     const int size = 2 * d + 1;
-    const double step = exp(log_step);
+    const double step = step_of<true>(d);
     const double back = log_proposal(chain.point[BACK_SQUARE], chain.point[BACK_LOG], step, size);
     const double forth = log_proposal(chain.point[FORTH_SQUARE], chain.point[FORTH_LOG], step, size);
     return change + back - forth;
 }
 
+// Write the proposed point over term k: the leader's work.
+INTERNAL void take_point(int k, int d) {
+    if (SCREENED) chain.old_beta = chain.state->beta[k];
+    for (int j = 0; j < d; ++j) chain.trial_features[j] = chain.state->features[k][j];
+    take_trial(k, d, chain.point[THERE][2 * d]);
+    chain.state->scalar[FIT_LOGLIK] = chain.sums[0];
+}
+
+// Let the rows follow.
+INTERNAL void take_step(int k) {
+    take_trial_fit();
+    copy_phi((int)chain.settings->K_max, k);
+    follow_term(k, chain.old_beta);
+}
+
 // One Langevin step of term k.
 INTERNAL void langevin(int k, bool warming_up) {
     const int d = (int)chain.state->order[k];
-    const double log_ratio = log_ratio_of_move(k, d, chain.state->log_step[d]);
+    const bool possible = propose_step<true>(k, d);
     if (leader()) {
+        const double log_ratio = possible ? log_ratio_of_move(k, d) : minus_infinity();
         chain.accepted = log(uniforms(chain.state, FOR_LANGEVIN, k, 0).u) < log_ratio;
         chain.state->tally[LANGEVIN][0] += 1;
+        // A gradient costs six passes a variable at either end.
+        count_step(d, chain.accepted, (7 * d + 4) * chain.problem->n_all);
         if (chain.accepted) {
             chain.state->tally[LANGEVIN][1] += 1;
-            for (int j = 0; j < d; ++j) chain.trial_features[j] = chain.state->features[k][j];
-            take_trial(k, d, chain.point[THERE][2 * d]);
-            chain.state->scalar[FIT_LOGLIK] = chain.sums[0];
+            take_point(k, d);
         }
         if (warming_up && chain.settings->adapt) adapt_step(chain.settings, chain.state, d, log_ratio);
     }
     __syncthreads();
-    if (chain.accepted) {
-        take_trial_fit();
-        copy_phi((int)chain.settings->K_max, k);
-    }
+    if (chain.accepted) take_step(k);
 }
 
 }  // namespace raytpnn

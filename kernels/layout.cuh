@@ -5,6 +5,7 @@ namespace raytpnn {
 constexpr int MOST_LEVELS = 256;
 constexpr int N_MOVES = 8;
 constexpr int N_STEPS = 17;
+constexpr int N_SCREENS = 4;
 
 struct Problem {
     long long n;
@@ -191,6 +192,7 @@ static_assert(sizeof(Ladder) == 12336, "Ladder");
 struct DeviceWork {
     long long control[3];
     long long table_width;
+    long long at_fit;
     long long phi;
     long long fit;
     long long trial_fit;
@@ -204,23 +206,34 @@ struct DeviceWork {
     long long batch_y;
     long long batch_w;
     long long batch_offset;
+    long long batch_phi;
+    long long batch_fit;
+    long long batch_trial_fit;
+    long long batch_score;
+    long long batch_curvature;
 };
 static_assert(__builtin_offsetof(DeviceWork, control) == 0, "DeviceWork.control");
 static_assert(__builtin_offsetof(DeviceWork, table_width) == 24, "DeviceWork.table_width");
-static_assert(__builtin_offsetof(DeviceWork, phi) == 32, "DeviceWork.phi");
-static_assert(__builtin_offsetof(DeviceWork, fit) == 40, "DeviceWork.fit");
-static_assert(__builtin_offsetof(DeviceWork, trial_fit) == 48, "DeviceWork.trial_fit");
-static_assert(__builtin_offsetof(DeviceWork, score) == 56, "DeviceWork.score");
-static_assert(__builtin_offsetof(DeviceWork, curvature) == 64, "DeviceWork.curvature");
-static_assert(__builtin_offsetof(DeviceWork, sigmoid) == 72, "DeviceWork.sigmoid");
-static_assert(__builtin_offsetof(DeviceWork, table) == 80, "DeviceWork.table");
-static_assert(__builtin_offsetof(DeviceWork, gram) == 88, "DeviceWork.gram");
-static_assert(__builtin_offsetof(DeviceWork, vector) == 96, "DeviceWork.vector");
-static_assert(__builtin_offsetof(DeviceWork, batch_rows) == 104, "DeviceWork.batch_rows");
-static_assert(__builtin_offsetof(DeviceWork, batch_y) == 112, "DeviceWork.batch_y");
-static_assert(__builtin_offsetof(DeviceWork, batch_w) == 120, "DeviceWork.batch_w");
-static_assert(__builtin_offsetof(DeviceWork, batch_offset) == 128, "DeviceWork.batch_offset");
-static_assert(sizeof(DeviceWork) == 136, "DeviceWork");
+static_assert(__builtin_offsetof(DeviceWork, at_fit) == 32, "DeviceWork.at_fit");
+static_assert(__builtin_offsetof(DeviceWork, phi) == 40, "DeviceWork.phi");
+static_assert(__builtin_offsetof(DeviceWork, fit) == 48, "DeviceWork.fit");
+static_assert(__builtin_offsetof(DeviceWork, trial_fit) == 56, "DeviceWork.trial_fit");
+static_assert(__builtin_offsetof(DeviceWork, score) == 64, "DeviceWork.score");
+static_assert(__builtin_offsetof(DeviceWork, curvature) == 72, "DeviceWork.curvature");
+static_assert(__builtin_offsetof(DeviceWork, sigmoid) == 80, "DeviceWork.sigmoid");
+static_assert(__builtin_offsetof(DeviceWork, table) == 88, "DeviceWork.table");
+static_assert(__builtin_offsetof(DeviceWork, gram) == 96, "DeviceWork.gram");
+static_assert(__builtin_offsetof(DeviceWork, vector) == 104, "DeviceWork.vector");
+static_assert(__builtin_offsetof(DeviceWork, batch_rows) == 112, "DeviceWork.batch_rows");
+static_assert(__builtin_offsetof(DeviceWork, batch_y) == 120, "DeviceWork.batch_y");
+static_assert(__builtin_offsetof(DeviceWork, batch_w) == 128, "DeviceWork.batch_w");
+static_assert(__builtin_offsetof(DeviceWork, batch_offset) == 136, "DeviceWork.batch_offset");
+static_assert(__builtin_offsetof(DeviceWork, batch_phi) == 144, "DeviceWork.batch_phi");
+static_assert(__builtin_offsetof(DeviceWork, batch_fit) == 152, "DeviceWork.batch_fit");
+static_assert(__builtin_offsetof(DeviceWork, batch_trial_fit) == 160, "DeviceWork.batch_trial_fit");
+static_assert(__builtin_offsetof(DeviceWork, batch_score) == 168, "DeviceWork.batch_score");
+static_assert(__builtin_offsetof(DeviceWork, batch_curvature) == 176, "DeviceWork.batch_curvature");
+static_assert(sizeof(DeviceWork) == 184, "DeviceWork");
 
 struct DeviceRecord {
     long long row;

@@ -3,8 +3,8 @@
 
 #include "coefficient.cuh"
 #include "likelihood.cuh"
+#include "screen.cuh"
 #include "sets.cuh"
-#include "trial.cuh"
 
 namespace raytpnn {
 
@@ -34,14 +34,14 @@ struct ProposedSet {
 };
 
 // Propose a set into the trial: the leader's work.
-UNIT ProposedSet propose_set(int k) {
+UNIT ProposedSet propose_set(int k, int slot) {
     const Settings* settings = chain.settings;
     const State* state = chain.state;
     const int d = (int)state->order[k];
     const int* features = state->features[k];
     int* trial = chain.trial_features;
-    const Uniforms drawn = uniforms(state, FOR_RESTRUCTURE, k, 0);
-    const Uniforms more = uniforms(state, FOR_RESTRUCTURE, k, 1);
+    const Uniforms drawn = uniforms(state, FOR_RESTRUCTURE, slot, 0);
+    const Uniforms more = uniforms(state, FOR_RESTRUCTURE, slot, 1);
     const int move = drawn.u < settings->q_add ? ADDING
                      : drawn.u < settings->q_add + settings->q_delete ? DELETING
                                                                       : CHANGING;
@@ -69,14 +69,15 @@ UNIT ProposedSet propose_set(int k) {
         chain.trial_b[kept] = state->b[k][place];
         chain.trial_gamma[kept] = state->gamma[k][place];
     } else {
-        prior_factor(FOR_RESTRUCTURE_FACTOR, k, kept);
+        prior_factor(FOR_RESTRUCTURE_FACTOR, slot, kept);
     }
     if (move == ADDING) return {move, d + 1, d, log_adding_ratio(features, d, j)};
     return {move, d, 0, log_pick(trial, d, features[place]) - log_pick(features, d, j)};
 }
 
 // Give the proposed set a coefficient, and accept or reject.
-UNIT void try_restructure(int k, int d, int first) {
+UNIT void try_restructure(int k, int slot) {
+    const int d = chain.order, first = chain.first;
     const int trial = (int)chain.settings->K_max;
     if (first > 0) copy_phi(k, trial);
     if (!build_trial(d, first, trial)) return;
@@ -86,7 +87,7 @@ UNIT void try_restructure(int k, int d, int first) {
     if (leader()) {
         chain.beta = old_beta;
         if (chain.settings->conditional_beta) {
-            const Uniforms drawn = uniforms(chain.state, FOR_RESTRUCTURE_BETA, k, 0);
+            const Uniforms drawn = uniforms(chain.state, FOR_RESTRUCTURE_BETA, slot, 0);
             chain.beta = draw_coefficient(drawn.u, drawn.v, chain.moments);
             chain.log_ratio += log_prior_over_proposal(chain.beta, chain.moments);
             chain.log_ratio -= log_prior_over_proposal(old_beta, chain.old_moments);
@@ -97,7 +98,9 @@ UNIT void try_restructure(int k, int d, int first) {
     if (leader()) {
         const double change = log_likelihood_change(old_beta, chain.old_moments, chain.beta, chain.moments);
         const double log_ratio = chain.log_ratio + likelihood_scale() * change;
-        chain.accepted = log(uniforms(chain.state, FOR_RESTRUCTURE, k, 2).u) < log_ratio;
+        chain.accepted =
+            log(uniforms(chain.state, FOR_RESTRUCTURE, slot, 2).u) < second_stage(group_of_move(), log_ratio);
+        count_proposal(group_of_move(), true, chain.accepted);
         if (chain.accepted) {
             take_trial(k, d, chain.beta);
             chain.state->scalar[FIT_LOGLIK] += change;
@@ -105,13 +108,15 @@ UNIT void try_restructure(int k, int d, int first) {
         }
     }
     __syncthreads();
-    if (chain.accepted) replace_term(k, old_beta, trial, chain.beta);
+    if (!chain.accepted) return;
+    replace_term(k, old_beta, trial, chain.beta);
+    follow_term(k, old_beta);
 }
 
 // Propose one change of the set of term k.
-INTERNAL void restructure(int k) {
+INTERNAL void restructure_once(int k, int slot) {
     if (leader()) {
-        const ProposedSet proposed = propose_set(k);
+        const ProposedSet proposed = propose_set(k, slot);
         chain.move = proposed.move;
         chain.order = proposed.order;
         chain.first = proposed.first;
@@ -119,7 +124,20 @@ INTERNAL void restructure(int k) {
         chain.state->tally[proposed.move][0] += 1;
     }
     __syncthreads();
-    if (chain.order > 0) try_restructure(k, chain.order, chain.first);
+    if (chain.order == 0) return;
+    if (is_screened(group_of_move()) && !restructure_passes(k, slot)) return;
+    try_restructure(k, slot);
+}
+
+// Propose a change of the set of term k; several where screening makes them cheap.
+INTERNAL void restructure(int k) {
+    restructure_once(k, k);
+    if (!is_screened(SCREEN_ADD_DELETE) || !is_screened(SCREEN_CHANGE)) return;
+    for (int attempt = 1; attempt < chain.settings->screened_attempts; ++attempt) {
+        // The leader is not to propose again before all have seen what came of the last one.
+        __syncthreads();
+        restructure_once(k, k + attempt * MOST_TERMS);
+    }
 }
 
 }  // namespace raytpnn

@@ -55,8 +55,20 @@ UNIT long long permuted(long long i, long long size, PhiloxWords keys) {
     return (long long)value;
 }
 
-// Make the chain's problem one of settings->batch rows to be chosen: the leader's work, once.
-UNIT void begin_subsets(const Problem* whole, const Settings* settings, const DeviceWork* work) {
+// Scratch space for the subset on which proposals are screened; what no two passes need at a time is shared.
+INTERNAL void begin_screens(DeviceWork* work) {
+    chain.whole_work = work;
+    chain.part_work = *work;
+    chain.part_work.phi = work->batch_phi;
+    chain.part_work.fit = work->batch_fit;
+    chain.part_work.trial_fit = work->batch_trial_fit;
+    chain.part_work.score = work->batch_score;
+    chain.part_work.curvature = work->batch_curvature;
+}
+
+// Make a problem of settings->batch rows to be chosen, the chain's own unless it screens on them: the leader's work,
+// once.
+UNIT void begin_subsets(const Problem* whole, const Settings* settings, DeviceWork* work) {
     chain.part = *whole;
     chain.part.n = settings->batch;
     chain.part.y = work->batch_y;
@@ -68,8 +80,12 @@ UNIT void begin_subsets(const Problem* whole, const Settings* settings, const De
         const int s = (stripe * strata + STRIPES - 1) / STRIPES;
         chain.part.stripe[stripe] = settings->batch * stratum_start(whole->n, strata, s) / whole->n;
     }
-    chain.problem = &chain.part;
-    chain.rows = at<long long>(work->batch_rows);
+    if (SCREENED && settings->delayed != EXACT_ONLY) {
+        begin_screens(work);
+    } else {
+        chain.problem = &chain.part;
+        chain.rows = at<long long>(work->batch_rows);
+    }
 }
 
 // Draw the subset of a sweep. Every thread fills its own rows.
@@ -78,6 +94,7 @@ UNIT void take_subset() {
     const long long n = whole->n, m = chain.part.n;
     const unsigned long long* stream = chain.state->stream;
     const int strata = strata_of(n, m);
+    long long* rows = at<long long>(chain.work->batch_rows);
     if ((int)threadIdx.x >= LANES) return;
     for (int s = 0; s < strata; ++s) {
         const long long start = stratum_start(n, strata, s), stop = stratum_start(n, strata, s + 1);
@@ -88,12 +105,29 @@ UNIT void take_subset() {
                    (unsigned int)stream[0], (unsigned int)stream[1]);
         for (long long i = first + (int)threadIdx.x; i < last; i += row_threads()) {
             const long long row = start + permuted(i - first, stop - start, keys);
-            chain.rows[i] = row;
+            rows[i] = row;
             at<double>(chain.part.y)[i] = at<const double>(whole->y)[row];
             at<double>(chain.part.w)[i] = at<const double>(whole->w)[row] * scale;
             at<double>(chain.part.offset)[i] = at<const double>(whole->offset)[row];
         }
     }
+}
+
+// Fit and basis functions of the subset from those of all rows, which are read across threads: all have met since
+// these were written, and meet again before they are.
+UNIT void gather_fit() {
+    const int K = (int)chain.state->K;
+    const long long n = chain.whole->n, m = chain.part.n;
+    const long long* rows = at<const long long>(chain.whole_work->batch_rows);
+    const double* fit = at<const double>(chain.whole_work->fit);
+    const float* phi = at<const float>(chain.whole_work->phi);
+    double* fit_part = at<double>(chain.part_work.fit);
+    float* phi_part = at<float>(chain.part_work.phi);
+    each_row_of(&chain.part, [=](int i) {
+        const long long row = rows[i];
+        fit_part[i] = fit[row];
+        for (int k = 0; k < K; ++k) phi_part[k * m + i] = phi[k * n + row];
+    });
 }
 
 // Fit at the watched rows and the mean square of every term over them, from the terms

@@ -3,7 +3,7 @@
 // sweep_block   sweeps of independent chains, or of the replicas of ensembles between two swaps
 // end_sweep     what ensembles do between sweeps: keep the cold replica's draw, trade places
 //
-// Compile with --fmad=false. Macros: WIDE_CODES, TABLES_IN_SHARED, MOST_THREADS, see chain.cuh.
+// Compile with --fmad=false. Macros: WIDE_CODES, TABLES_IN_SHARED, MOST_THREADS, SCREENED, see chain.cuh.
 // Threads: a power of two from 32 to MOST_THREADS. Dynamic shared memory: the tables, 3 max_order table_width
 // floats, if they are kept there; else none.
 #include "swap.cuh"
@@ -38,9 +38,13 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     __syncthreads();
     if ((flags & BEGIN) && !chain.rows) begin_block();
     for (int done = 0; done < sweeps; ++done) {
-        if (leader()) chain.state->stream[3] = (unsigned long long)(first + done);
+        if (leader()) {
+            chain.state->stream[3] = (unsigned long long)(first + done);
+            plan_screening(first + done, warmup);
+        }
         if (!going_on()) return;
         if (chain.rows) begin_subset();
+        if (is_screening()) begin_screening();
         if ((flags & PRIOR_DRAWS) && chain.state->scalar[TEMPERATURE] == 0.0)
             draw_from_prior();
         else if (!sweep(first + done < warmup))

@@ -8,6 +8,7 @@
 #include "prior_draw.cuh"
 #include "restructure.cuh"
 #include "scalars.cuh"
+#include "walk.cuh"
 
 namespace raytpnn {
 
@@ -40,7 +41,12 @@ UNIT bool sweep(bool warming_up) {
     for (int k = 0; k < K; ++k) {
         if (!going_on()) return false;
         if (chain.settings->restructure) restructure(k);
-        if (chain.settings->langevin) langevin(k, warming_up);
+        if (chain.settings->langevin) {
+            if (is_screened(SCREEN_WALK))
+                walk(k, warming_up);
+            else
+                langevin(k, warming_up);
+        }
     }
     const long long every = chain.settings->joint_beta_every;
     if (every > 0 && (long long)chain.state->stream[3] % every == 0) joint_beta(warming_up);

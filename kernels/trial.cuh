@@ -46,6 +46,13 @@ INTERNAL void moments_without(int k, double beta) {
     }
 }
 
+// Derivatives at the fit into the work space, unless they are there already.
+INTERNAL void derivatives_at_fit() {
+    if (chain.work->at_fit != 0) return;
+    evaluate_at(fit_of(), DERIVATIVES);
+    if (leader()) chain.work->at_fit = 1;
+}
+
 // Write the trial's numbers over term k: the leader's work.
 INTERNAL void take_trial(int k, int d, double beta) {
     State* state = chain.state;

@@ -48,19 +48,26 @@ def check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
+def check_sharding(
+    shards: int, backend: str, tempering: Any, minibatch: Any, delayed_acceptance: Any
+) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend == "cuda" and minibatch is not None:
+    if backend == "cuda" and (minibatch is not None or delayed_acceptance):
         raise ValueError(
-            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
-            "backend='numba'"
+            f"{_name_of_subsets(minibatch)} with shards={shards} is not part of backend 'cuda'; use shards=1 "
+            "or backend='numba'"
         )
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
+
+
+def _name_of_subsets(minibatch: Any) -> str:
+    """The option by which subsets were asked for."""
+    return f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
 
 
 def check_subset_of_shards(n: int, m: int, shards: int) -> None:
@@ -78,17 +85,14 @@ def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backe
     resolve_subsets(2**62, minibatch, delayed_acceptance)
     if minibatch is None and not delayed_acceptance:
         return backend
-    name = f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
     if tempering is not None:
         raise ValueError(
-            f"{name} does not go with tempering: replicas trade places by log-likelihoods of all rows, and "
-            "screens are not made for other temperatures; leave one of them out"
+            f"{_name_of_subsets(minibatch)} does not go with tempering: replicas trade places by "
+            "log-likelihoods of all rows, and screens are not made for other temperatures; leave one of them "
+            "out"
         )
-    if not delayed_acceptance:
-        return backend
-    if backend == "cuda":
-        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
-    return "numba" if backend == "auto" else backend
+    # Many rows with a block of threads a chain: by kernels/README.md a core is quicker for a few chains.
+    return "numba" if backend == "auto" and delayed_acceptance else backend
 
 
 def check_choices(prior: Prior) -> None:

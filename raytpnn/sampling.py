@@ -107,8 +107,9 @@ def sample(
         Most distinct values kept of a feature, at most 65,535.
     backend : {"auto", "numba", "cuda", "reference"}
         Compiled, on GPUs, or the slow reference; draws are the same. "auto" is "cuda" if there is a GPU
-        and CuPy (on Ray: if `resources` asks for a GPU), else "numba". The CUDA backend has been compiled and
-        run through a CPU host; it has not yet been run on a GPU.
+        and CuPy (on Ray: if `resources` asks for a GPU), else "numba"; with `delayed_acceptance` always
+        "numba". The CUDA backend has been compiled and run through a CPU host; it has not yet been run on a
+        GPU.
     executor : {"auto", "ray", "threads"}
         Where chains run, which changes no draw. "auto" is Ray when a cluster is connected or addressed (by
         `address` or the environment variable RAY_ADDRESS), and threads of this process otherwise. "ray"
@@ -175,7 +176,7 @@ def sample(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
-    check_sharding(shards, backend, tempering, minibatch)
+    check_sharding(shards, backend, tempering, minibatch, delayed_acceptance)
     check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -271,13 +272,12 @@ def resume(
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
     asked = opened.manifest["config"]
-    backend = check_subsets(
-        asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
-    )
+    subsets = asked.get("minibatch"), asked.get("delayed_acceptance", False)
+    backend = check_subsets(*subsets, None, backend or told["backend"])
     told["shards"] = told.get("shards", 1) if shards is None else shards
     check_shards(told["shards"])
     told["backend"], ways = _with_backend(backend, ways, told["shards"])
-    check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
+    check_sharding(told["shards"], told["backend"], told["tempering"], *subsets)
     opened.lengthen(chains, draws)
     check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()

@@ -16,6 +16,7 @@ from raytpnn.engine.device_layout import (
     DEVICE_WORK,
     PRIOR_DRAWS,
     record_arrays,
+    screens,
     shared_table_bytes,
     table_width,
     work_arrays,
@@ -57,6 +58,8 @@ class HostKernels:
         self.problem, self.settings, self.states, self.launch = problem, settings, states, launch
         wide = int(problem.record.wide_codes)
         macros = (f"WIDE_CODES={wide}", f"TABLES_IN_SHARED={int(launch.tables_in_shared)}")
+        if screens(settings):
+            macros += ("SCREENED=1",)
         self.library = launch.library or build(KERNELS / "sweep.cu", macros, launch.variant)
         width = table_width(n_bins_of(problem))
         self.shared_bytes = shared_table_bytes(settings, width) if launch.tables_in_shared else 0

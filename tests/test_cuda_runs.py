@@ -13,6 +13,7 @@ from run_cases import files_of
 
 import raytpnn
 from raytpnn.engine import device as devices
+from raytpnn.engine import subset_use
 from raytpnn.engine.cuda import DeviceChains
 from raytpnn.engine.device import DeviceError, missing_for_cuda
 
@@ -182,6 +183,48 @@ def test_tempered_runs_are_the_same(tmp_path, swap_every):
     fit_on_host(tmp_path / "cuda", device, **options)
     assert_same_run(tmp_path / "cuda", tmp_path / "numba")
     assert {launch[:2] for launch in device.launches} == {("sweep_block", 6), ("end_sweep", 2)}
+
+
+@needs_compiler
+@pytest.mark.parametrize("way", ["always", "if it pays"])
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_runs_with_delayed_acceptance_are_the_same(tmp_path, monkeypatch, family, way):
+    options = {"family": family, "delayed_acceptance": True, "sample_weight": np.linspace(0.5, 1.5, 30)}
+    if way == "always":
+        options["minibatch"] = 12
+    # Off below 20,000 rows unless a size is given.
+    monkeypatch.setattr(subset_use, "LEAST_ROWS_TO_SCREEN", 30)
+    monkeypatch.setattr(subset_use, "LEAST_SCREEN", 12)
+    fit(tmp_path / "numba", "numba", **options)
+    device = HostDevice("late copies", order="random")
+    fit_on_host(tmp_path / "cuda", device, **options)
+    assert_same_run(tmp_path / "cuda", tmp_path / "numba")
+    posts = [raytpnn.load(tmp_path / name) for name in ("numba", "cuda")]
+    told = posts[1].config["screening"]
+    assert told == posts[0].config["screening"]
+    births = [one["birth and death"] for one in told]
+    assert all(group["proposed"] > group["passed"] > group["accepted"] for group in births)
+
+
+@needs_compiler
+def test_a_screened_run_goes_on_on_a_device(tmp_path):
+    options = {"minibatch": 12, "delayed_acceptance": True, "thin": 1}
+    fit(tmp_path / "whole", "numba", draws=90, **options)
+    fit(tmp_path / "run", "numba", draws=30, **options)
+    with devices.use(HostDevice()):
+        raytpnn.resume(tmp_path / "run", draws=90, executor="threads", backend="cuda")
+    left, right = (raytpnn.load(tmp_path / name).draws for name in ("run", "whole"))
+    assert np.array_equal(left.beta, right.beta)
+    assert np.array_equal(left.loglik, right.loglik)
+
+
+@needs_compiler
+def test_auto_does_not_take_it_for_delayed_acceptance():
+    device = HostDevice()
+    with devices.use(device):
+        post = fit(None, "auto", warmup=5, draws=5, chains=1, minibatch=12, delayed_acceptance=True)
+    assert post.config["backend"] == "numba"
+    assert device.launches == []
 
 
 @needs_compiler

@@ -83,9 +83,10 @@ def test_replicas_have_no_shards_on_devices():
         fit(None, "cuda", shards=2, tempering=raytpnn.Tempering(replicas=2), **FEW)
 
 
-def test_subsets_have_no_shards_on_devices():
+@pytest.mark.parametrize("subsets", [{"minibatch": 10}, {"delayed_acceptance": True}])
+def test_subsets_have_no_shards_on_devices(subsets):
     with devices.use(HostDevice(), HostDevice()), pytest.raises(ValueError, match="use shards=1 or backend"):
-        fit(None, "cuda", shards=2, minibatch=10, **FEW)
+        fit(None, "cuda", shards=2, **subsets, **FEW)
 
 
 @pytest.mark.parametrize(

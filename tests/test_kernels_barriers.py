@@ -15,7 +15,7 @@ from kernel_cases import KernelChains, KernelEnsembles, Launch
 
 from raytpnn.chains.tempering import Tempering
 from raytpnn.engine.kernel_files import kernel_folder
-from raytpnn.engine.layout import STOP, TEMPERATURE
+from raytpnn.engine.layout import DELAYED, STOP, TEMPERATURE
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
@@ -114,6 +114,7 @@ def results(library):
         for family in ("gaussian", "poisson"):
             yield chain_run(library, family, schedule, Moves())
         yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12))
+        yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12, DELAYED))
         yield ensemble_run(library, schedule)
         yield stopped_run(library, schedule)
         yield hopeless_run(library, schedule)
@@ -124,7 +125,8 @@ def results(library):
 def switched(tmp_path_factory):
     folder = tmp_path_factory.mktemp("switched") / "kernels"
     places = with_switches(kernel_folder(), folder)
-    library = build(folder / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1"))
+    # Built for chains that screen, which has all barriers.
+    library = build(folder / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1", "SCREENED=1"))
     return Switched(places, library, list(results(library)))
 
 

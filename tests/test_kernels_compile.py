@@ -32,6 +32,12 @@ KERNELS = {
     },
 }
 VARIANTS = [(), ("WIDE_CODES=1", "TABLES_IN_SHARED=0")]
+# Chains that screen proposals have sweeps of their own.
+COMPILED = [
+    *((name, macros) for name in KERNEL_FILES for macros in VARIANTS),
+    *(("sweep", (*macros, "SCREENED=1")) for macros in VARIANTS),
+]
+NAMES = [f"{name}-{'-'.join(macros) or 'default'}" for name, macros in COMPILED]
 # Tables of the default settings: three of 256 entries in float32 a variable.
 DEFAULT_TABLE_BYTES = 3 * Prior().max_order * 256 * 4
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc on the PATH")
@@ -74,18 +80,16 @@ def test_one_architecture_compiles_as_cupy_does_it(name):
 
 @needs_nvrtc
 @pytest.mark.kernels
-@pytest.mark.parametrize("macros", VARIANTS, ids=["bytes", "words"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", KERNEL_FILES)
+@pytest.mark.parametrize(("name", "macros"), COMPILED, ids=NAMES)
 def test_nvrtc_compiles_without_spills(name, architecture, macros):
     check(name, compile_by_nvrtc(name, architecture, macros), architecture, macros)
 
 
 @needs_nvcc
 @pytest.mark.kernels
-@pytest.mark.parametrize("macros", VARIANTS, ids=["bytes", "words"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", KERNEL_FILES)
+@pytest.mark.parametrize(("name", "macros"), COMPILED, ids=NAMES)
 def test_nvcc_compiles_the_files_as_they_are(name, architecture, macros, tmp_path):
     check(name, compile_by_nvcc(name, architecture, tmp_path / "out", macros), architecture, macros)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_chains import expected_state, verdict
+from cuda_chains import PLAIN, SCREENED, expected_states, verdict
 from cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
 from cuda_host.child import said_in_child
 
@@ -64,27 +64,102 @@ MUTANTS = [
 ]
 
 
+# Of chains that screen proposals.
+SCREEN_MUTANTS = [
+    (
+        "check that forgets the screen",
+        "screen.cuh",
+        "is_screened(group) ? log_ratio - chain.log_screen : log_ratio",
+        "log_ratio",
+    ),
+    (
+        "subset left behind by a new term",
+        "screen.cuh",
+        "if (is_screening()) replace_in_subset(k, old_beta);",
+        "",
+    ),
+    (
+        "subset left behind by a death",
+        "screen.cuh",
+        "if (is_screening()) remove_from_subset(k, beta, last);",
+        "",
+    ),
+    ("subset without a fit", "screen.cuh", "    gather_fit();\n", ""),
+    ("subset drawn once", "screen.cuh", "    take_subset();\n", "    if (!chain.state->K) take_subset();\n"),
+    ("screen of a death by the ratio of a birth", "screen.cuh", "-log_birth_screen(", "log_birth_screen("),
+    ("evidence of the old term forgotten", "screen.cuh", "(evidence.value - old.value)", "evidence.value"),
+    ("screen without a margin", "screen.cuh", "MARGIN * sqrt(", "0.0 * sqrt("),
+    ("noise of the subset forgotten", "screen.cuh", " - 0.5 * excess(), evidence", ", evidence"),
+    ("screen on all rows", "screen.cuh", "subset ? &chain.part : chain.whole;", "chain.whole;"),
+    (
+        "derivatives of the subset before it followed",
+        "screen.cuh",
+        "state->beta[k]);\n    if (leader()) chain.work->at_fit = 0;\n",
+        "state->beta[k]);\n",
+    ),
+    ("screen and check by one number", "screen.cuh", "FOR_SCREEN, slot, 0)", "FOR_BIRTH_DEATH, slot, 1)"),
+    ("one set tried again and again", "restructure.cuh", "k + attempt * MOST_TERMS", "k"),
+    ("walk that drifts on its way back", "langevin.cuh", "if (!DRIFT) back.gradient = 0.0;", ""),
+    (
+        "walk judged by the subset",
+        "walk.cuh",
+        "    look_at(false);\n    return possible;",
+        "    return possible;",
+    ),
+    ("walk without its prior", "walk.cuh", "there - here + back - forth", "back - forth"),
+    ("walk that aims at the rate of a Langevin step", "walk.cuh", "WALK_ACCEPTANCE", "0.574"),
+    (
+        "rows of the screen not counted",
+        "screen_plan.cuh",
+        "if (way != 0) tally[ROWS]",
+        "if (way > 1) tally[ROWS]",
+    ),
+    ("steps not in units of the scale", "langevin.cuh", "(there - here)) * precision", "(there - here))"),
+    ("screened in every sweep of the trial", "screen_plan.cuh", "(int)(index % 2)", "1"),
+    ("never decided", "screen_plan.cuh", "index == 2 * warmup / 3", "index == -1"),
+]
+
+
 @pytest.fixture(scope="module")
 def expected():
-    return expected_state()
+    return expected_states()
+
+
+@pytest.fixture(scope="module")
+def expected_screened():
+    return expected_states(SCREENED)
 
 
 def test_a_short_chain_on_the_host_is_that_of_numba(expected):
     assert verdict(expected) == "same"
 
 
-@pytest.mark.kernels
-@pytest.mark.parametrize("mutant", MUTANTS, ids=[name for name, *_ in MUTANTS])
-def test_a_mutant_is_noticed(mutant, expected, tmp_path):
+def test_short_chains_that_screen_are_those_of_numba(expected_screened):
+    assert verdict(expected_screened, ways=SCREENED) == "same"
+
+
+def what_is_said_of(mutant, expected, ways, tmp_path):
     name, file, before, after = mutant
     folder = tmp_path / "kernels"
     shutil.copytree(kernel_folder(), folder)
     text = (folder / file).read_text()
     assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times in {file}"
     (folder / file).write_text(text.replace(before, after))
-    said = said_in_child(180, verdict, expected, folder)
-    assert said != "same"
+    said = said_in_child(180, verdict, expected, folder, "plain", ways)
     assert "does not compile" not in said
+    return said
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[name for name, *_ in MUTANTS])
+def test_a_mutant_is_noticed(mutant, expected, tmp_path):
+    assert what_is_said_of(mutant, expected, PLAIN, tmp_path) != "same"
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("mutant", SCREEN_MUTANTS, ids=[name for name, *_ in SCREEN_MUTANTS])
+def test_a_mutant_of_the_screen_is_noticed(mutant, expected_screened, tmp_path):
+    assert what_is_said_of(mutant, expected_screened, SCREENED, tmp_path) != "same"
 
 
 @pytest.mark.kernels
@@ -104,9 +179,11 @@ def run_sanitized(script, *arguments):
 
 
 @pytest.mark.kernels
-def test_sanitizers_find_nothing(expected, tmp_path):
-    (tmp_path / "expected").write_bytes(expected)
-    compile_library(kernel_folder() / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1"), "sanitized")
+@pytest.mark.parametrize("ways", [PLAIN, SCREENED], ids=["plain", "screened"])
+def test_sanitizers_find_nothing(ways, tmp_path):
+    (tmp_path / "expected").write_bytes(b"".join(expected_states(ways)))
+    macros = ("WIDE_CODES=0", "TABLES_IN_SHARED=1", *(("SCREENED=1",) if ways is SCREENED else ()))
+    compile_library(kernel_folder() / "sweep.cu", macros, "sanitized")
     done = run_sanitized(Path(__file__).parent / "cuda_chains.py", tmp_path / "expected", "sanitized")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "same"

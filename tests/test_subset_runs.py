@@ -39,12 +39,6 @@ def test_threads_and_resume_do_not_change_the_draws(way, tmp_path, monkeypatch):
         assert more.config[name] == whole.config[name]
 
 
-def test_resume_on_cuda_is_refused(tmp_path):
-    fit(tmp_path / "run", chains=1, warmup=20, draws=20, minibatch=30, delayed_acceptance=True)
-    with pytest.raises(ValueError, match="delayed_acceptance=True is not part of backend 'cuda'"):
-        raytpnn.resume(tmp_path / "run", draws=40, backend="cuda")
-
-
 def test_ways_give_different_draws_that_say_much_the_same():
     X, y = small_data(400)
     posts = [

@@ -14,7 +14,7 @@ from raytpnn.chains.plan import Plan
 from raytpnn.chains.replicas import ReplicaBlock, Replicas
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
-from raytpnn.engine.chain import tally_of
+from raytpnn.engine.chain import screening_of, tally_of
 from raytpnn.engine.cuda import DeviceChains, Ran, Task
 from raytpnn.engine.cuda_ensembles import DeviceEnsembles, RanEnsemble
 from raytpnn.engine.device import Device
@@ -84,7 +84,7 @@ class GroupHost(BlockHost):
         states = np.stack([np.frombuffer(state, STATE) for state in before])
         tasks = [Task(self.problem_of(block), *self._extent(block)) for block in blocks]
         for ran in self.group.run_blocks(states, tasks):
-            yield [ended_chain(one) for one in ran]
+            yield [ended_chain(self.plan.settings, one) for one in ran]
 
     def _ended_ensembles(
         self, group: DeviceEnsembles, before: list[bytes], blocks: list[int]
@@ -147,7 +147,8 @@ class GroupHost(BlockHost):
         self.group.close()
 
 
-def ended_chain(ran: Ran) -> Ended:
+def ended_chain(settings: np.record, ran: Ran) -> Ended:
     """A chain at the end of a block."""
     state = ran.state.view(np.recarray)[0]
-    return Ended(ran.block, ran.state.tobytes(), state, ran.terms, tally_of(state), {})
+    told = tally_of(state), {}, screening_of(settings, state)
+    return Ended(ran.block, ran.state.tobytes(), state, ran.terms, *told)

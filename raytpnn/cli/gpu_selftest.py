@@ -67,6 +67,7 @@ def checks_of(
         *((f"compile {name}.cu", partial(compiled, device, name)) for name in KERNEL_FILES),
         *((f"draws, {family}", partial(same_draws, family)) for family in FAMILIES),
         ("draws, tempered", partial(same_draws, "gaussian", tempered=True)),
+        ("draws, screened", partial(same_draws, "gaussian", screened=True)),
         ("forward.cu", partial(same_forward, device)),
         ("langevin.cu", partial(same_sums, device)),
         *((f"rows_grid.cu, {family}", partial(same_grid, device, family)) for family in FAMILIES),
@@ -99,7 +100,7 @@ def example(family: str, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.binomial(1, mean) if family == "bernoulli" else rng.poisson(mean)
 
 
-def same_draws(family: str, tempered: bool = False) -> str:
+def same_draws(family: str, tempered: bool = False, screened: bool = False) -> str:
     """Sample by the device and by the CPU; all draws must be equal."""
     import raytpnn
 
@@ -107,6 +108,8 @@ def same_draws(family: str, tempered: bool = False) -> str:
     options: dict[str, Any] = {
         "prior": raytpnn.Prior(K_max=20, max_order=4),
         "tempering": raytpnn.Tempering(replicas=3) if tempered else None,
+        "minibatch": 150 if screened else None,
+        "delayed_acceptance": screened,
         "chains": 3,
         "warmup": 60,
         "draws": 60,

@@ -32,7 +32,7 @@ from raytpnn.engine.stripes import partial_width
 from raytpnn.engine.units import unit_addresses
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "tally_of"]
+__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
 
 
 class Place(NamedTuple):
@@ -187,6 +187,23 @@ def tally_of(state: np.record) -> dict[str, tuple[int, int]]:
     return {name: (int(p), int(a)) for name, (p, a) in zip(MOVE_NAMES, state.tally, strict=True)}
 
 
+def screening_of(settings: np.record, state: np.record) -> dict[str, dict[str, Any]]:
+    """What delayed acceptance did so far, by group of moves; empty without it.
+
+    `screened` says whether the group is screened from now on, unless that is still being found out; the rest
+    counts proposals that were.
+    """
+    if int(settings.delayed) == EXACT_ONLY:
+        return {}
+    always = int(settings.delayed) == DELAYED
+    told = {}
+    for group, name in enumerate(SCREEN_NAMES):
+        proposed, passed, accepted, _ = (int(count) for count in state.screen_tally[group, 1])
+        used = always or bool(state.screened[group])
+        told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
+    return told
+
+
 @dataclass(frozen=True)
 class Block:
     """What a block of sweeps gave: the record and how much of it is filled."""
@@ -265,17 +282,5 @@ class Chain:
         return tally_of(self.state)
 
     def screening(self) -> dict[str, dict[str, Any]]:
-        """What delayed acceptance did so far, by group of moves; empty without it.
-
-        `screened` says whether the group is screened from now on, unless that is still being found out; the
-        rest counts proposals that were.
-        """
-        if int(self.settings.delayed) == EXACT_ONLY:
-            return {}
-        always = int(self.settings.delayed) == DELAYED
-        told = {}
-        for group, name in enumerate(SCREEN_NAMES):
-            proposed, passed, accepted, _ = (int(count) for count in self.state.screen_tally[group, 1])
-            used = always or bool(self.state.screened[group])
-            told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
-        return told
+        """What delayed acceptance did so far, see `screening_of`."""
+        return screening_of(self.settings, self.state)

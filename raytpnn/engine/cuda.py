@@ -18,6 +18,8 @@ from raytpnn.engine.device_layout import (
     BEGIN,
     DEVICE_WORK,
     record_arrays,
+    rows_of_chain,
+    screens,
     shared_table_bytes,
     table_width,
 )
@@ -101,15 +103,16 @@ class Geometry:
     tables_in_shared: bool
     shared_bytes: int
 
-    def macros(self, wide_codes: bool) -> tuple[str, ...]:
+    def macros(self, wide_codes: bool, screened: bool = False) -> tuple[str, ...]:
         """Macros that the kernels are compiled with."""
-        return f"WIDE_CODES={int(wide_codes)}", f"TABLES_IN_SHARED={int(self.tables_in_shared)}"
+        given = f"WIDE_CODES={int(wide_codes)}", f"TABLES_IN_SHARED={int(self.tables_in_shared)}"
+        return (*given, "SCREENED=1") if screened else given
 
 
 def choose_geometry(limits: Limits, problem: Problem, settings: np.record) -> Geometry:
     """Threads and tables that suit a problem and a device."""
     threads = FEWEST_THREADS
-    while threads < MOST_THREADS and threads < (int(settings.batch) or len(problem.y)):
+    while threads < MOST_THREADS and threads < rows_of_chain(settings, len(problem.y)):
         threads *= 2
     host = {array.ctypes.data: array for array in problem.others}
     width = table_width(host[int(problem.record["n_bins"])])
@@ -182,7 +185,8 @@ class DeviceChains:
         traced = self.levels if self.levels > 1 else 0
         draws = Packing.of(record_arrays(settings, max(most_draws, 1), len(watched), traced))
         self.compute, self.copies = device.stream(), device.stream()
-        self.module = device.compile("sweep", self.geometry.macros(bool(problem.record.wide_codes)))
+        macros = self.geometry.macros(bool(problem.record.wide_codes), screens(settings))
+        self.module = device.compile("sweep", macros)
         self.problems = ProblemOnDevice(device, self.compute)
         self.problems.record(problem)
         self._addresses: list[int] = []

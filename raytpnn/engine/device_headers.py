@@ -22,7 +22,7 @@ from raytpnn.engine import (
     tables,
 )
 from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
-from raytpnn.engine.moves import coefficient, langevin, trial
+from raytpnn.engine.moves import coefficient, langevin, restructure, screen, trial, walk
 from raytpnn.model.families import FAMILIES, base
 from raytpnn.numerics import constants, lanes, philox
 
@@ -50,7 +50,8 @@ SHARED = (
             *("FOR_BIRTH_DEATH", "FOR_NEW_SET", "FOR_NEW_FACTOR", "FOR_NEW_BETA"),
             *("FOR_RESTRUCTURE", "FOR_RESTRUCTURE_FACTOR", "FOR_RESTRUCTURE_BETA"),
             *("FOR_LANGEVIN", "FOR_JOINT_BETA", "FOR_INTERCEPT", "FOR_NUISANCE", "FOR_SCALES"),
-            "FOR_SUBSET",
+            *("FOR_SUBSET", "FOR_SCREEN", "EXACT_ONLY", "DELAYED", "DELAYED_IF_IT_PAYS"),
+            *("SCREEN_BIRTH_DEATH", "SCREEN_ADD_DELETE", "SCREEN_CHANGE", "SCREEN_WALK"),
         ),
     ),
     (device_layout, ("BEGIN", "PRIOR_DRAWS")),
@@ -63,6 +64,9 @@ SHARED = (
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
     (trial, ("GAMMA_SLOTS",)),
+    (restructure, ("SCREEN_SLOTS",)),
+    (screen, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS")),
+    (walk, ("WALK_ACCEPTANCE",)),
     (prior_draw, ("MOST_DRAWS",)),
     (swap, ("FOR_SWAP", "NEITHER", "HOT", "COLD")),
     (philox, ("MULTIPLIER_0", "MULTIPLIER_1", "WEYL_0", "WEYL_1", "ROUNDS")),
@@ -137,6 +141,7 @@ def layout_header() -> str:
     text = NOTICE + "\nnamespace raytpnn {\n"
     text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))
     text += _constant("N_STEPS", layout.MOST_VARIABLES + 1)
+    text += _constant("N_SCREENS", len(layout.SCREEN_NAMES))
     text += "".join("\n" + _struct(name, dtype) for name, dtype in records.items())
     return text + "}  // namespace raytpnn\n"
 

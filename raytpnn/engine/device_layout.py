@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.layout import N_SCALARS
+from raytpnn.engine.layout import EXACT_ONLY, N_SCALARS
 
 __all__ = [
     "BEGIN",
@@ -18,6 +18,8 @@ __all__ = [
     "DEVICE_WORK",
     "PRIOR_DRAWS",
     "record_arrays",
+    "rows_of_chain",
+    "screens",
     "shared_table_bytes",
     "table_width",
     "work_arrays",
@@ -32,6 +34,7 @@ DEVICE_WORK = np.dtype(
     [
         ("control", np.int64, (3,)),  # stop (the host may write it at any time), sweeps done, terms
         ("table_width", np.int64),  # entries of a table: the most bins of a feature, and one for missing
+        ("at_fit", np.int64),  # whether score and curvature are those at the fit
         ("phi", np.int64),  # address of (K_max + 1, n) float32; the last row is the trial's
         ("fit", np.int64),  # (n,) float64
         ("trial_fit", np.int64),  # (n,) float64
@@ -45,6 +48,11 @@ DEVICE_WORK = np.dtype(
         ("batch_y", np.int64),  # (m,) float64
         ("batch_w", np.int64),  # (m,) float64
         ("batch_offset", np.int64),  # (m,) float64
+        ("batch_phi", np.int64),  # (K_max + 1, m) float32; this and what follows only with screens
+        ("batch_fit", np.int64),  # (m,) float64
+        ("batch_trial_fit", np.int64),  # (m,) float64
+        ("batch_score", np.int64),  # (m,) float64
+        ("batch_curvature", np.int64),  # (m,) float64
     ],
     align=True,
 )
@@ -85,11 +93,21 @@ def shared_table_bytes(settings: np.record, width: int) -> int:
     return 3 * int(settings.max_order) * width * np.dtype(np.float32).itemsize
 
 
+def screens(settings: np.record) -> bool:
+    """Whether chains screen proposals on subsets: kernels are compiled for it apart."""
+    return int(settings.delayed) != EXACT_ONLY
+
+
+def rows_of_chain(settings: np.record, n: int) -> int:
+    """Rows that a chain's scratch space is for, of n: those of a subset if it looks at nothing else."""
+    return n if screens(settings) else int(settings.batch) or n
+
+
 def work_arrays(settings: np.record, n: int, width: int, tables_in_shared: bool) -> Arrays:
     """Shape and type of every array that DEVICE_WORK points to, for a problem of n rows."""
     side = int(settings.K_max) + 1
-    batch = int(settings.batch)
-    n = batch or n
+    m = int(settings.batch)
+    n = rows_of_chain(settings, n)
     arrays: Arrays = {
         "phi": ((side, n), np.float32),
         "fit": ((n,), np.float64),
@@ -100,9 +118,13 @@ def work_arrays(settings: np.record, n: int, width: int, tables_in_shared: bool)
         "gram": ((side, side), np.float64),
         "vector": ((6, side), np.float64),
     }
-    if batch:
-        arrays["batch_rows"] = ((n,), np.int64)
-        arrays |= dict.fromkeys(("batch_y", "batch_w", "batch_offset"), ((n,), np.float64))
+    if m:
+        arrays["batch_rows"] = ((m,), np.int64)
+        arrays |= dict.fromkeys(("batch_y", "batch_w", "batch_offset"), ((m,), np.float64))
+    if screens(settings):
+        arrays["batch_phi"] = ((side, m), np.float32)
+        names = "batch_fit", "batch_trial_fit", "batch_score", "batch_curvature"
+        arrays |= dict.fromkeys(names, ((m,), np.float64))
     if not tables_in_shared:
         arrays["table"] = ((3 * int(settings.max_order), width), np.float32)
     return arrays
