@@ -48,17 +48,12 @@ def check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def check_sharding(shards: int, backend: str, tempering: Any, minibatch: Any) -> None:
+def check_sharding(shards: int, backend: str, tempering: Any) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend == "cuda" and minibatch is not None:
-        raise ValueError(
-            f"minibatch={minibatch} with shards={shards} is not part of backend 'cuda'; use shards=1 or "
-            "backend='numba'"
-        )
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
 
@@ -72,7 +67,9 @@ def check_subset_of_shards(n: int, m: int, shards: int) -> None:
         )
 
 
-def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str) -> str:
+def check_subsets(
+    minibatch: Any, delayed_acceptance: Any, tempering: Any, backend: str, shards: int = 1
+) -> str:
     """Refuse what subsets of the rows do not go with; returns the backend, "auto" resolved if it must be."""
     # What can be wrong whatever the number of rows is told before anything is read.
     resolve_subsets(2**62, minibatch, delayed_acceptance)
@@ -86,8 +83,11 @@ def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backe
         )
     if not delayed_acceptance:
         return backend
-    if backend == "cuda":
-        raise ValueError("delayed_acceptance=True is not part of backend 'cuda'; use backend='numba'")
+    if backend == "cuda" and shards == 1:
+        raise ValueError(
+            "delayed_acceptance=True is not part of backend 'cuda' with shards=1; use backend='numba', or "
+            "shards on several GPUs"
+        )
     return "numba" if backend == "auto" else backend
 
 

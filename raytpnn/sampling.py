@@ -170,11 +170,11 @@ def sample(
     check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
     check_choices(prior)
     check_backend(backend)
-    backend = check_subsets(minibatch, delayed_acceptance, tempering, backend)
+    backend = check_subsets(minibatch, delayed_acceptance, tempering, backend, shards)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
-    check_sharding(shards, backend, tempering, minibatch)
+    check_sharding(shards, backend, tempering)
     check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -270,13 +270,12 @@ def resume(
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
     asked = opened.manifest["config"]
-    backend = check_subsets(
-        asked.get("minibatch"), asked.get("delayed_acceptance", False), None, backend or told["backend"]
-    )
     told["shards"] = told.get("shards", 1) if shards is None else shards
     check_shards(told["shards"])
+    delayed = asked.get("delayed_acceptance", False)
+    backend = check_subsets(asked.get("minibatch"), delayed, None, backend or told["backend"], told["shards"])
     told["backend"], ways = _with_backend(backend, ways, told["shards"])
-    check_sharding(told["shards"], told["backend"], told["tempering"], asked.get("minibatch"))
+    check_sharding(told["shards"], told["backend"], told["tempering"])
     opened.lengthen(chains, draws)
     check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -285,6 +284,7 @@ def resume(
     for problem in problems:
         warnings.warn(f"{problem}; the block is run again", stacklevel=2)
     plan = opened.plan(rows)
+    check_subset_of_shards(rows.bins.n_rows, plan.subsets.rows, plan.shards)
     ways.reporter.expect(plan.length.sweeps, plan.length.warmup)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
