@@ -7,7 +7,7 @@ import pytest
 from chain_cases import make_case
 from test_executions import differing
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY
+from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, SCREEN_WALK
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
@@ -82,6 +82,23 @@ def test_a_block_depends_on_its_checkpoint_alone(way):
     for first in range(40, 100, 20):
         late.run(first, 20, 60, 1)
     assert differing(late, whole) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_codes_of_an_earlier_subset_are_never_used(way):
+    def fresh():
+        moves = Moves(birth_death_attempts=2, restructure=False)
+        case = make_case(n=300, p=6, prior=Prior(K_max=12), moves=moves, subsets=SubsetUse(90, WAYS[way]))
+        return case.chain
+
+    expected, chain = fresh(), fresh()
+    codes = next(array for array in chain._arrays if getattr(array, "shape", None) == (6, 90))
+    for index in range(60):
+        codes[:] = 1
+        expected.run(index, 1, 30, 1)
+        chain.run(index, 1, 30, 1)
+    assert chain.state.screen_tally[SCREEN_WALK, 1, 0] > 0 or way == "minibatch"
+    assert differing(chain, expected) == []
 
 
 def test_moves_differ_with_the_way():

@@ -149,6 +149,9 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
         work.sums[1:3] = sum_of(problem, score), sum_of(problem, curvature)
     D = int(settings.max_order)
     tables = tables_of(3 * D, work)
+    if problem.batch != 0:
+        for j in range(d):
+            gather_codes(problem, features[j])
     for j in range(d):
         for kind in (1, 2):
             slope = tables[kind * D + j][codes_of(problem, features[j])]

@@ -67,10 +67,7 @@ def gather_codes(problem, feature):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, INTEGER))
 def multiply_factor(problem, work, feature, j, row):
-    """Multiply factor table j into a basis function, or start it with the first factor.
-
-    Every basis function begins here, so that this is where a subset's codes are gathered.
-    """
+    """Multiply factor table j into a basis function, or start it with the first factor."""
     if problem.batch != 0:
         gather_codes(problem, feature)
     n = problem.n
@@ -173,6 +170,10 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
     old = singles(work.phi + 4 * n * old_row, n)
     new = singles(work.phi + 4 * n * new_row, n)
     count = 4 * d + 3
+    if problem.batch != 0:
+        # A basis function that was gathered with the fit came without the codes that slopes need.
+        for j in range(d):
+            gather_codes(problem, features[j])
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
         sums = stripe_sums(problem, work, stripe, count)
