@@ -121,12 +121,12 @@ def short_case() -> Case:
     return weighed(case, stripe)
 
 
-def subset_case(way: str) -> Case:
-    """Two strata, of one and two row blocks; missing values, some terms, "minibatch" or "delayed"."""
-    subsets = SubsetUse(1100, {"minibatch": EXACT_ONLY, "delayed": DELAYED}[way])
-    y = np.arange(9000) % 2.0
+def subset_case(way: str, n: int = 9000, m: int = 1100) -> Case:
+    """A chain on subsets, "minibatch" or "delayed": missing values, some terms; by default of two strata."""
+    subsets = SubsetUse(m, {"minibatch": EXACT_ONLY, "delayed": DELAYED}[way])
+    y = np.arange(n) % 2.0
     prior = Prior(K_max=8, max_order=3, gamma_adding=0.1, C0=0.0001)
-    case = make_case("bernoulli", n=9000, p=5, prior=prior, missing=0.1, y=y, subsets=subsets)
+    case = make_case("bernoulli", n=n, p=5, prior=prior, missing=0.1, y=y, subsets=subsets)
     draws = (case.prior_draw() for _ in range(1000))
     case.load(next(d for d in draws if len(d.terms) > 3), 0)
     case.chain.watched = case.chain.watched[::50].copy()
@@ -142,7 +142,8 @@ def outcome(chain: Chain) -> bytes:
 # Chains that the kernels of a folder are judged by.
 CASES = {
     "all rows": short_case,
-    "minibatch": lambda: subset_case("minibatch"),
+    # Four strata, two on each of two devices; the last one's part of the subset is two row blocks.
+    "minibatch": lambda: subset_case("minibatch", 17_001, 16_800),
     "delayed": lambda: subset_case("delayed"),
 }
 
