@@ -149,7 +149,8 @@ def sample(
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
         process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
-        process, or of one worker on Ray. It changes no draw.
+        process, or of one worker on Ray. It changes no draw. With subsets each takes its rows of them, which
+        must be 512 or more.
 
     Returns
     -------
