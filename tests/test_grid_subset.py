@@ -21,10 +21,12 @@ from grid_cases import (
 from grid_counts import TERMS, counts_of
 
 from raytpnn.engine import grid_subset
+from raytpnn.engine.grid_chain import GridChain
 from raytpnn.engine.grid_shard import STAGES
 from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, STATE
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import with_feature_weights
+from raytpnn.engine.shards import shard_of
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
@@ -125,11 +127,21 @@ def test_other_feature_weights_in_another_block(way):
 
 
 @pytest.mark.parametrize("way", TWO_WAYS)
-def test_processes_join_their_stripes(way):
+@pytest.mark.parametrize("apart", [False, True], ids=["all rows", "own rows"])
+def test_processes_join_their_stripes(way, apart):
+    """Each with the stripes of a half of the rows, whether it was given the other half, too, or not."""
     case = subset_case(way)
     meeting = Meeting(2)
     chains = [
-        grid_chain(case, [HostDevice("lazy")], stripes=(8 * i, 8 * i + 8), exchange=meeting.exchange_of(i))
+        GridChain(
+            shard_of(case.problem, 2, i) if apart else case.problem,
+            case.settings,
+            case.chain.state.copy(),
+            [HostDevice("lazy")],
+            case.chain.watched,
+            stripes=(8 * i, 8 * i + 8),
+            exchange=meeting.exchange_of(i),
+        )
         for i in range(2)
     ]
     records = [None] * 2
