@@ -271,7 +271,10 @@ struct GridShard {
     long long table_width;
     long long stripe_block[17];
     long long block_start;
+    long long stride;
     long long codes;
+    long long rows;
+    long long whole;
     long long y;
     long long w;
     long long offset;
@@ -287,17 +290,20 @@ static_assert(__builtin_offsetof(GridShard, family) == 8, "GridShard.family");
 static_assert(__builtin_offsetof(GridShard, table_width) == 16, "GridShard.table_width");
 static_assert(__builtin_offsetof(GridShard, stripe_block) == 24, "GridShard.stripe_block");
 static_assert(__builtin_offsetof(GridShard, block_start) == 160, "GridShard.block_start");
-static_assert(__builtin_offsetof(GridShard, codes) == 168, "GridShard.codes");
-static_assert(__builtin_offsetof(GridShard, y) == 176, "GridShard.y");
-static_assert(__builtin_offsetof(GridShard, w) == 184, "GridShard.w");
-static_assert(__builtin_offsetof(GridShard, offset) == 192, "GridShard.offset");
-static_assert(__builtin_offsetof(GridShard, phi) == 200, "GridShard.phi");
-static_assert(__builtin_offsetof(GridShard, partial) == 208, "GridShard.partial");
-static_assert(__builtin_offsetof(GridShard, joined) == 216, "GridShard.joined");
-static_assert(__builtin_offsetof(GridShard, n_watched) == 224, "GridShard.n_watched");
-static_assert(__builtin_offsetof(GridShard, watched) == 232, "GridShard.watched");
-static_assert(__builtin_offsetof(GridShard, seen) == 240, "GridShard.seen");
-static_assert(sizeof(GridShard) == 248, "GridShard");
+static_assert(__builtin_offsetof(GridShard, stride) == 168, "GridShard.stride");
+static_assert(__builtin_offsetof(GridShard, codes) == 176, "GridShard.codes");
+static_assert(__builtin_offsetof(GridShard, rows) == 184, "GridShard.rows");
+static_assert(__builtin_offsetof(GridShard, whole) == 192, "GridShard.whole");
+static_assert(__builtin_offsetof(GridShard, y) == 200, "GridShard.y");
+static_assert(__builtin_offsetof(GridShard, w) == 208, "GridShard.w");
+static_assert(__builtin_offsetof(GridShard, offset) == 216, "GridShard.offset");
+static_assert(__builtin_offsetof(GridShard, phi) == 224, "GridShard.phi");
+static_assert(__builtin_offsetof(GridShard, partial) == 232, "GridShard.partial");
+static_assert(__builtin_offsetof(GridShard, joined) == 240, "GridShard.joined");
+static_assert(__builtin_offsetof(GridShard, n_watched) == 248, "GridShard.n_watched");
+static_assert(__builtin_offsetof(GridShard, watched) == 256, "GridShard.watched");
+static_assert(__builtin_offsetof(GridShard, seen) == 264, "GridShard.seen");
+static_assert(sizeof(GridShard) == 272, "GridShard");
 
 struct GridCommand {
     long long fit;
@@ -340,4 +346,18 @@ static_assert(__builtin_offsetof(GridCommand, amount) == 128, "GridCommand.amoun
 static_assert(__builtin_offsetof(GridCommand, numbers) == 136, "GridCommand.numbers");
 static_assert(__builtin_offsetof(GridCommand, features) == 144, "GridCommand.features");
 static_assert(sizeof(GridCommand) == 208, "GridCommand");
+
+struct GridStratum {
+    long long first;
+    long long start;
+    long long size;
+    double scale;
+    unsigned long long keys[4];
+};
+static_assert(__builtin_offsetof(GridStratum, first) == 0, "GridStratum.first");
+static_assert(__builtin_offsetof(GridStratum, start) == 8, "GridStratum.start");
+static_assert(__builtin_offsetof(GridStratum, size) == 16, "GridStratum.size");
+static_assert(__builtin_offsetof(GridStratum, scale) == 24, "GridStratum.scale");
+static_assert(__builtin_offsetof(GridStratum, keys) == 32, "GridStratum.keys");
+static_assert(sizeof(GridStratum) == 64, "GridStratum");
 }  // namespace raytpnn

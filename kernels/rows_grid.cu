@@ -4,7 +4,11 @@
 // Every kernel takes the rows of its device and one command. Threads are as many as lanes, and every row belongs to
 // one thread of one block: no row is written by one and read by another within a launch. Sums go to `partial`, one
 // line a row block; `grid_join` adds them in block order to those of their stripe, the host adds stripes in order.
+//
+// The rows may be a subset of those on the device, drawn by `grid_subset`: it has fits, responses and basis functions of
+// its own, while codes stay where they are and are looked up by row.
 #include "rows.cuh"
+#include "subset.cuh"
 
 namespace raytpnn {
 
@@ -20,10 +24,6 @@ INTERNAL GridRows rows_of_block(const GridShard& shard, int row_block) {
 }
 
 INTERNAL float* grid_phi(const GridShard& shard, long long row) { return at<float>(shard.phi) + row * shard.n; }
-
-INTERNAL const Code* grid_codes(const GridShard& shard, int feature) {
-    return at<const Code>(shard.codes) + (long long)feature * shard.n;
-}
 
 // A coefficient of 0 reads no basis function.
 INTERNAL Change grid_change(const GridShard& shard, const GridCommand& command) {
@@ -89,16 +89,21 @@ struct Lookup {
     const int* features;
     const float* tables;
     int width;
-    long long n;
+    long long stride;
+    const int* rows;
 
-    // Table `table` at the bin that row i has in the feature of factor j.
-    INTERNAL float operator()(int table, int j, int i) const {
-        return tables[table * width + entry(codes[features[j] * n + i], width - 1)];
+    // Where the codes of row i stand: there, or where the subset took it from.
+    INTERNAL int cell(int i) const { return rows ? rows[i] : i; }
+
+    // Table `table` at the bin that a cell of the feature of factor j has.
+    INTERNAL float operator()(int table, int j, int cell) const {
+        return tables[table * width + entry(codes[features[j] * stride + cell], width - 1)];
     }
 };
 
 INTERNAL Lookup lookup_of(const GridShard& shard, const GridCommand& command) {
-    return {at<const Code>(shard.codes), command.features, grid_tables(shard, command), (int)shard.table_width, shard.n};
+    return {at<const Code>(shard.codes), command.features, grid_tables(shard, command), (int)shard.table_width,
+            shard.stride, at<const int>(shard.rows)};
 }
 
 // What is evaluated: the family at the changed fit. Nothing of it is kept: derivatives are computed again where they
@@ -147,14 +152,15 @@ INTERNAL void slopes_of_rows(const GridShard& shard, const GridCommand& command,
         [&](int i, double* sums) {
             // The factor itself first, then the others in the order of the term.
             float in_b[FACTORS], in_gamma[FACTORS], phi = 0.0f;
+            const int cell = look.cell(i);
 #pragma unroll
             for (int f = 0; f < FACTORS; ++f) {
                 const int j = from + f < order ? from + f : order - 1;
-                in_b[f] = look(order + j, j, i);
-                in_gamma[f] = look(2 * order + j, j, i);
+                in_b[f] = look(order + j, j, cell);
+                in_gamma[f] = look(2 * order + j, j, cell);
             }
             for (int other = 0; other < order; ++other) {
-                const float factor = look(other, other, i);
+                const float factor = look(other, other, cell);
                 phi = other == 0 ? factor : phi * factor;
 #pragma unroll
                 for (int f = 0; f < FACTORS; ++f) {
@@ -193,8 +199,9 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 3)
     const Evaluation evaluate = evaluation_of(*shard, *command);
     const auto build = [=](int i) {
         float value = command->source < 0 ? 0.0f : grid_phi(*shard, command->source)[i];
+        const int cell = look.cell(i);
         for (int j = 0; j < command->order; ++j) {
-            const float factor = look(j, j, i);
+            const float factor = look(j, j, cell);
             value = j == 0 && command->source < 0 ? factor : value * factor;
         }
         grid_phi(*shard, command->target)[i] = value;
@@ -365,4 +372,44 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
     const float* phi = grid_phi(*shard, line - 1);
     double* out = at<double>(shard->seen) + line * shard->n_watched;
     for (int i = threadIdx.x; i < shard->n_watched; i += LANES) out[i] = line == 0 ? fit[watched[i]] : phi[watched[i]];
+}
+
+// Draw the subset of a sweep (raytpnn/engine/subset.py): which rows they are, their responses, weights and offsets. A
+// stripe that has rows is one stratum of those on the device.
+extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
+    grid_subset(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {
+    using namespace raytpnn;
+    int stripe = 0;
+    while ((int)blockIdx.x >= shard->stripe_block[stripe + 1]) ++stripe;
+    const GridStratum& stratum = at<const GridStratum>(command->numbers)[stripe];
+    const PhiloxWords keys = {(unsigned int)stratum.keys[0], (unsigned int)stratum.keys[1],
+                              (unsigned int)stratum.keys[2], (unsigned int)stratum.keys[3]};
+    const GridShard& whole = *at<const GridShard>(shard->whole);
+    each_grid_row(rows_of_block(*shard, blockIdx.x), [&](int i) {
+        const int row = (int)(stratum.start + permuted(i - stratum.first, stratum.size, keys));
+        at<int>(shard->rows)[i] = row;
+        at<double>(shard->y)[i] = at<const double>(whole.y)[row];
+        at<double>(shard->w)[i] = at<const double>(whole.w)[row] * stratum.scale;
+        at<double>(shard->offset)[i] = at<const double>(whole.offset)[row];
+    });
+}
+
+// Fit (line 0) and basis functions of a subset from those of all rows: block of threads row block * lines + line.
+extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
+    grid_gather(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {
+    using namespace raytpnn;
+    const int lines = (int)command->terms + 1;
+    const int line = blockIdx.x % lines;
+    const int* from = at<const int>(shard->rows);
+    const double* fit = at<const double>(command->fit);
+    double* out = at<double>(command->out);
+    const float* phi = grid_phi(*at<const GridShard>(shard->whole), line - 1);
+    float* own_phi = grid_phi(*shard, line - 1);
+    each_grid_row(rows_of_block(*shard, blockIdx.x / lines), [=](int i) {
+        if (line == 0) {
+            out[i] = fit[from[i]];
+        } else {
+            own_phi[i] = phi[from[i]];
+        }
+    });
 }

@@ -48,19 +48,12 @@ def check_target(goal: Goal, chains: int) -> None:
         raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
 
 
-def check_sharding(
-    shards: int, backend: str, tempering: Any, minibatch: Any, delayed_acceptance: Any
-) -> None:
+def check_sharding(shards: int, backend: str, tempering: Any) -> None:
     """Raise ValueError if a chain cannot have its rows in so many shards."""
     if shards == 1:
         return
     if tempering is not None:
         raise ValueError(f"shards={shards} is for single chains; leave tempering out, or shards at 1")
-    if backend == "cuda" and (minibatch is not None or delayed_acceptance):
-        raise ValueError(
-            f"{_name_of_subsets(minibatch)} with shards={shards} is not part of backend 'cuda'; use shards=1 "
-            "or backend='numba'"
-        )
     if backend == "reference":
         raise ValueError(f"shards={shards} needs backend='numba' or 'cuda', got {backend!r}")
 

@@ -151,7 +151,8 @@ def sample(
     shards : int
         Parts of the rows, 1, 2, 4, 8 or 16, that one chain works on at a time, for many rows: threads of this
         process, or workers on Ray, which then read only their rows; with backend "cuda" as many GPUs of this
-        process, or on Ray of as few workers as the nodes allow. It changes no draw.
+        process, or on Ray of as few workers as the nodes allow. It changes no draw. With subsets each takes
+        its rows of them, which must be 512 or more.
 
     Returns
     -------
@@ -176,7 +177,7 @@ def sample(
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
-    check_sharding(shards, backend, tempering, minibatch, delayed_acceptance)
+    check_sharding(shards, backend, tempering)
     check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
@@ -272,12 +273,12 @@ def resume(
     opened = Run.open(Place(run))
     told = opened.manifest["plan"]
     asked = opened.manifest["config"]
-    subsets = asked.get("minibatch"), asked.get("delayed_acceptance", False)
-    backend = check_subsets(*subsets, None, backend or told["backend"])
     told["shards"] = told.get("shards", 1) if shards is None else shards
     check_shards(told["shards"])
+    delayed = asked.get("delayed_acceptance", False)
+    backend = check_subsets(asked.get("minibatch"), delayed, None, backend or told["backend"])
     told["backend"], ways = _with_backend(backend, ways, told["shards"])
-    check_sharding(told["shards"], told["backend"], told["tempering"], *subsets)
+    check_sharding(told["shards"], told["backend"], told["tempering"])
     opened.lengthen(chains, draws)
     check_target(ways.goal, opened.length.chains)
     opened.place.sweep_up()
@@ -286,6 +287,7 @@ def resume(
     for problem in problems:
         warnings.warn(f"{problem}; the block is run again", stacklevel=2)
     plan = opened.plan(rows)
+    check_subset_of_shards(rows.bins.n_rows, plan.subsets.rows, plan.shards)
     ways.reporter.expect(plan.length.sweeps, plan.length.warmup)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0

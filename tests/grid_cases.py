@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from kernel_cases import differing, differing_draws
 
 from raytpnn.engine.chain import Block, Chain
 from raytpnn.engine.grid_chain import GridChain
-from raytpnn.engine.layout import STATE
+from raytpnn.engine.layout import DELAYED, EXACT_ONLY, STATE
 from raytpnn.engine.settings import Moves
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
 # High orders are likely: all from 1 to 4 are met.
@@ -51,6 +53,26 @@ class CountingDevice(HostDevice):
     def finish(self, stream):
         self.waits += 1
         super().finish(stream)
+
+
+class Meeting:
+    """What joins the stripes of threads that stand for processes."""
+
+    def __init__(self, count: int) -> None:
+        self.barrier = threading.Barrier(count, timeout=30)
+        self.given: dict[int, np.ndarray] = {}
+        self.calls = 0
+
+    def exchange_of(self, number: int):
+        def exchange(stripes: np.ndarray) -> np.ndarray:
+            self.given[number] = stripes
+            self.barrier.wait()
+            total = sum(self.given[i] for i in sorted(self.given))
+            self.barrier.wait()
+            self.calls += number == 0
+            return total
+
+        return exchange
 
 
 def weighed(case: Case, stripe=None) -> Case:
@@ -99,23 +121,46 @@ def short_case() -> Case:
     return weighed(case, stripe)
 
 
+def subset_case(way: str, n: int = 9000, m: int = 1100) -> Case:
+    """A chain on subsets, "minibatch" or "delayed": missing values, some terms; by default of two strata."""
+    subsets = SubsetUse(m, {"minibatch": EXACT_ONLY, "delayed": DELAYED}[way])
+    y = np.arange(n) % 2.0
+    prior = Prior(K_max=8, max_order=3, gamma_adding=0.1, C0=0.0001)
+    case = make_case("bernoulli", n=n, p=5, prior=prior, missing=0.1, y=y, subsets=subsets)
+    draws = (case.prior_draw() for _ in range(1000))
+    case.load(next(d for d in draws if len(d.terms) > 3), 0)
+    case.chain.watched = case.chain.watched[::50].copy()
+    return weighed(case)
+
+
 def outcome(chain: Chain) -> bytes:
     """State and watched rows after some sweeps."""
     record = chain.run(0, 4, 2, 1).record
     return chain.checkpoint() + record.fit.tobytes() + record.size.tobytes()
 
 
-def expected_outcome() -> bytes:
+# Chains that the kernels of a folder are judged by.
+CASES = {
+    "all rows": short_case,
+    # Four strata, two on each of two devices; the last one's part of the subset is two row blocks.
+    "minibatch": lambda: subset_case("minibatch", 17_001, 16_800),
+    "delayed": lambda: subset_case("delayed"),
+}
+
+
+def expected_outcome(which: str = "all rows") -> bytes:
     """Those of the compiled chain."""
-    return outcome(short_case().chain)
+    return outcome(CASES[which]().chain)
 
 
-def grid_verdict(expected: bytes, folder: Path | None = None, variant: str = "plain") -> str:
+def grid_verdict(
+    expected: bytes, folder: Path | None = None, variant: str = "plain", which: str = "all rows"
+) -> str:
     """What the kernels of a folder do: "same", "different", or the fault that the host reports."""
     for order in ORDERS:
         try:
             devices = [HostDevice("lazy", order, folder=folder, variant=variant) for _ in range(2)]
-            chain = grid_chain(short_case(), devices)
+            chain = grid_chain(CASES[which](), devices)
             found = outcome(chain)
             chain.close()
         except HostError as problem:
@@ -127,4 +172,5 @@ def grid_verdict(expected: bytes, folder: Path | None = None, variant: str = "pl
 
 if __name__ == "__main__":
     # A process of its own, for builds that need a runtime preloaded.
-    print(grid_verdict(Path(sys.argv[1]).read_bytes(), variant=sys.argv[2]))
+    file, variant = Path(sys.argv[1]), sys.argv[2]
+    print(grid_verdict(file.read_bytes(), variant=variant, which=file.name))

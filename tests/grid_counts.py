@@ -12,15 +12,17 @@ import numpy as np
 from chain_cases import Case, make_case
 from grid_cases import CountingDevice, grid_chain
 
+from raytpnn.engine.layout import DELAYED, EXACT_ONLY
+from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
 TERMS, SWEEPS = 20, 10
 
 
-def case_of(family: str, n: int = 600, terms: int = TERMS) -> Case:
-    """A chain that begins with so many terms of two variables each."""
+def case_of(family: str, n: int = 600, terms: int = TERMS, way: int | None = None) -> Case:
+    """A chain that begins with so many terms of two variables each, on subsets in one of their ways."""
     prior = Prior(K_max=40, max_order=8, C0=0.001)
-    case = make_case(family, n=n, p=10, prior=prior)
+    case = make_case(family, n=n, p=10, prior=prior, subsets=None if way is None else SubsetUse(n // 3, way))
     case.chain.watched = case.chain.watched[:64]
     state, rng = case.chain.state, np.random.default_rng(2)
     state.K = terms
@@ -32,10 +34,12 @@ def case_of(family: str, n: int = 600, terms: int = TERMS) -> Case:
     return case
 
 
-def counts_of(family: str, devices: int = 1, sweeps: int = SWEEPS) -> dict[str, float]:
+def counts_of(
+    family: str, devices: int = 1, sweeps: int = SWEEPS, way: int | None = None
+) -> dict[str, float]:
     """Counts a sweep on the first device that has rows: terms, waits, launches by kernel, bytes each way."""
     made = [CountingDevice() for _ in range(devices)]
-    chain = grid_chain(case_of(family), made)
+    chain = grid_chain(case_of(family, way=way), made)
     chain.run(0, 1, 100, 1)
     for device in made:
         device.forget()
@@ -94,5 +98,8 @@ def cost_of_asking(family: str, devices: int = 1, sweeps: int = 40) -> float:
 if __name__ == "__main__":
     for name in ("gaussian", "bernoulli"):
         print(name, {what: round(value, 1) for what, value in counts_of(name).items()})
+        for told, way in (("minibatch", EXACT_ONLY), ("delayed", DELAYED)):
+            counts = counts_of(name, way=way)
+            print(name, told, {what: round(value, 1) for what, value in counts.items()})
         for devices in (1, 2):
             print(name, f"{cost_of_asking(name, devices):.0f} us of CPU a wait with {devices}")

@@ -42,6 +42,9 @@ def test_sums_and_forward_pass_are_checked():
 def test_one_chain_on_a_device_is_checked(monkeypatch):
     device = HostDevice()
     assert "equal to that of the CPU" in gpu_selftest.same_grid(device, "poisson")
+    for way, kernel in (("minibatch", "grid_subset"), ("delayed acceptance", "grid_gather")):
+        assert "equal to that of the CPU" in gpu_selftest.same_grid(device, "bernoulli", way)
+        assert kernel in {name for name, *_ in device.launches}
     monkeypatch.setattr(gpu_selftest, "TIMED_SWEEPS", 2)
     assert "ms a sweep; one CPU core" in gpu_selftest.grid_speed(device, 200)
     assert not device.pieces
@@ -77,4 +80,4 @@ def test_the_whole_selftest_on_the_host():
     with devices.use(HostDevice()):
         told = list(gpu_selftest.selftest(sizes=((50, 2),), grid_sizes=(100,)))
     assert [outcome for _, outcome, good in told if not good] == []
-    assert len(told) == 17
+    assert len(told) == 19

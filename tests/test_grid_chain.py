@@ -9,7 +9,7 @@ import pytest
 from chain_cases import make_case
 from cuda_cases import HostDevice
 from cuda_host.build import COMPILER, HostError
-from grid_cases import PRIOR, CountingDevice, differences, grid_chain, weighed
+from grid_cases import PRIOR, CountingDevice, Meeting, differences, grid_chain, weighed
 from grid_counts import TERMS, counts_of
 
 from raytpnn.engine.layout import STATE
@@ -128,26 +128,6 @@ def test_a_chain_goes_back_to_a_checkpoint():
     chain.run(4, 4, 2, 1)
     assert chain.checkpoint() == expected
     assert chain.acceptance()["birth"][0] > 0
-
-
-class Meeting:
-    """What joins the stripes of threads that stand for processes."""
-
-    def __init__(self, count: int) -> None:
-        self.barrier = threading.Barrier(count, timeout=30)
-        self.given: dict[int, np.ndarray] = {}
-        self.calls = 0
-
-    def exchange_of(self, number: int):
-        def exchange(stripes: np.ndarray) -> np.ndarray:
-            self.given[number] = stripes
-            self.barrier.wait()
-            total = sum(self.given[i] for i in sorted(self.given))
-            self.barrier.wait()
-            self.calls += number == 0
-            return total
-
-        return exchange
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (1, 2, 1, 1)], ids=["two", "four"])

@@ -25,11 +25,15 @@ MUTANTS = [
         "sums[first + s] + chain.lanes[s][HALF_LANES - 1 - lane];",
     ),
     ("lanes half as far apart", "i < rows.stop; i += LANES) add", "i < rows.stop; i += LANES / 2) add"),
-    ("swapped tables of slopes", "in_b[f] = look(order + j, j, i)", "in_b[f] = look(2 * order + j, j, i)"),
+    (
+        "swapped tables of slopes",
+        "in_b[f] = look(order + j, j, cell)",
+        "in_b[f] = look(2 * order + j, j, cell)",
+    ),
     (
         "factor of another feature",
-        "const float factor = look(other, other, i);",
-        "const float factor = look(other, 0, i);",
+        "const float factor = look(other, other, cell);",
+        "const float factor = look(other, 0, cell);",
     ),
     ("factor that is its own other", "if (from + f == other) continue;", ""),
     ("slopes in another place", "out[s + SLOPE_SUMS * from] = total;", "out[s + SLOPE_SUMS] = total;"),
@@ -71,21 +75,69 @@ MUTANTS = [
     ),
 ]
 
+# The same, and by which chain it is to be noticed.
+OF_ROW = "at<int>(shard->rows)[i] = row;"
+SUBSET_MUTANTS = [
+    # New memory of the host is full of -1.
+    ("codes of the first subset", OF_ROW, "if (at<int>(shard->rows)[i] < 0) " + OF_ROW, "minibatch"),
+    ("another row's codes", OF_ROW, "at<int>(shard->rows)[i] = row > 0 ? row - 1 : row;", "minibatch"),
+    ("codes of the first rows", "return rows ? rows[i] : i;", "return i;", "minibatch"),
+    ("codes of rows, a subset's apart", "shard.stride, at<const int>", "shard.n, at<const int>", "minibatch"),
+    ("another row's response", "at<const double>(whole.y)[row]", "at<const double>(whole.y)[i]", "minibatch"),
+    ("weights as they are", "[row] * stratum.scale", "[row]", "minibatch"),
+    ("another row's weight", "at<const double>(whole.w)[row]", "at<const double>(whole.w)[i]", "minibatch"),
+    ("no offset", "at<const double>(whole.offset)[row]", "0.0", "minibatch"),
+    ("rows of the first stratum", "stratum.start + permuted(", "permuted(", "minibatch"),
+    ("permutation of places", "i - stratum.first, stratum.size", "i, stratum.size", "minibatch"),
+    (
+        "stratum of another stripe",
+        "while ((int)blockIdx.x >= shard->stripe_block[stripe + 1]) ++stripe;",
+        "",
+        "minibatch",
+    ),
+    (
+        "keys in another order",
+        "{(unsigned int)stratum.keys[0], (unsigned int)stratum.keys[1]",
+        "{(unsigned int)stratum.keys[1], (unsigned int)stratum.keys[0]",
+        "minibatch",
+    ),
+    ("fit of another row", "out[i] = fit[from[i]]", "out[i] = fit[i]", "delayed"),
+    ("basis function of another row", "own_phi[i] = phi[from[i]]", "own_phi[i] = phi[i]", "delayed"),
+    (
+        "basis function of another term",
+        "grid_phi(*at<const GridShard>(shard->whole), line - 1)",
+        "grid_phi(*at<const GridShard>(shard->whole), line > 1 ? line - 2 : 0)",
+        "delayed",
+    ),
+    (
+        "a basis function too few",
+        "(int)command->terms + 1;\n    const int line = blockIdx.x % lines;",
+        "(int)command->terms + 1;\n    const int line = blockIdx.x % lines % (lines - 1);",
+        "delayed",
+    ),
+    ("codes of the first rows, in screens", "return rows ? rows[i] : i;", "return i;", "delayed"),
+]
+
 
 @pytest.fixture(scope="module")
 def expected():
     return expected_outcome()
 
 
-def in_child(expected, folder, results):
-    results.put(grid_verdict(expected, folder))
+@pytest.fixture(scope="module")
+def expected_of():
+    return {which: expected_outcome(which) for which in ("minibatch", "delayed")}
 
 
-def verdict_of_child(expected, folder):
+def in_child(expected, folder, which, results):
+    results.put(grid_verdict(expected, folder, which=which))
+
+
+def verdict_of_child(expected, folder, which="all rows"):
     """Verdict from a process of its own: a broken kernel may crash or never end."""
     context = multiprocessing.get_context("fork")
     results = context.Queue()
-    child = context.Process(target=in_child, args=(expected, folder, results))
+    child = context.Process(target=in_child, args=(expected, folder, which, results))
     child.start()
     child.join(180)
     if child.is_alive():
@@ -115,6 +167,21 @@ def test_a_mutant_is_noticed(mutant, expected, tmp_path):
     assert verdict_of_child(expected, copy_with(tmp_path, text.replace(before, after))) != "same"
 
 
+@pytest.mark.parametrize("which", ["minibatch", "delayed"])
+def test_a_copy_without_mutation_is_not_noticed_on_subsets(which, expected_of, tmp_path):
+    folder = copy_with(tmp_path, (kernel_folder() / FILE).read_text())
+    assert verdict_of_child(expected_of[which], folder, which) == "same"
+
+
+@pytest.mark.parametrize("mutant", SUBSET_MUTANTS, ids=[name for name, *_ in SUBSET_MUTANTS])
+def test_a_mutant_is_noticed_on_subsets(mutant, expected_of, tmp_path):
+    name, before, after, which = mutant
+    text = (kernel_folder() / FILE).read_text()
+    assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times"
+    folder = copy_with(tmp_path, text.replace(before, after))
+    assert verdict_of_child(expected_of[which], folder, which) != "same"
+
+
 def test_every_barrier_is_missed(expected, tmp_path):
     pieces = (kernel_folder() / FILE).read_text().split(BARRIER)
     assert len(pieces) == 5
@@ -124,9 +191,11 @@ def test_every_barrier_is_missed(expected, tmp_path):
         assert verdict_of_child(expected, folder) != "same", f"barrier {i}"
 
 
-def test_sanitizers_find_nothing(expected, tmp_path):
-    (tmp_path / "expected").write_bytes(expected)
+@pytest.mark.parametrize("which", ["all rows", "minibatch", "delayed"])
+def test_sanitizers_find_nothing(which, expected, expected_of, tmp_path):
+    file = tmp_path / which
+    file.write_bytes(expected_of.get(which, expected))
     compile_library(kernel_folder() / FILE, ("WIDE_CODES=0", "TABLES_IN_SHARED=1"), "sanitized")
-    done = run_sanitized(Path(__file__).parent / "grid_cases.py", tmp_path / "expected", "sanitized")
+    done = run_sanitized(Path(__file__).parent / "grid_cases.py", file, "sanitized")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "same"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cuda_cases import HostDevice
 from cuda_host.build import COMPILER
-from test_cuda_runs import assert_same_run, fit
+from test_cuda_runs import assert_same_run, data, fit
 
 import raytpnn
 from raytpnn.engine import device as devices
@@ -83,10 +83,62 @@ def test_replicas_have_no_shards_on_devices():
         fit(None, "cuda", shards=2, tempering=raytpnn.Tempering(replicas=2), **FEW)
 
 
-@pytest.mark.parametrize("subsets", [{"minibatch": 10}, {"delayed_acceptance": True}])
-def test_subsets_have_no_shards_on_devices(subsets):
-    with devices.use(HostDevice(), HostDevice()), pytest.raises(ValueError, match="use shards=1 or backend"):
-        fit(None, "cuda", shards=2, **subsets, **FEW)
+# Two strata of one row block each: what two shards take subsets of at least.
+TWO_BLOCKS, SUBSET = 8200, 1100
+WAYS = {
+    "minibatch": {"minibatch": SUBSET},
+    "delayed": {"minibatch": SUBSET, "delayed_acceptance": True},
+}
+
+
+def fit_subsets(out, backend, way, count=0, n=TWO_BLOCKS, **options):
+    """Fit with subsets of the rows, on so many devices if any; returns these."""
+    X, y = data(n=n)
+    settings = {"chains": 2, "warmup": 4, "draws": 2, "seed": 7, "prior": raytpnn.Prior(K_max=6, max_order=3)}
+    made = [HostDevice("lazy", order="random") for _ in range(count)]
+    with devices.use(*made):
+        given = settings | WAYS[way] | options
+        raytpnn.sample(X, y, backend=backend, out=out, executor="threads", **given)
+    assert not any(device.pieces for device in made)
+    return made
+
+
+@needs_compiler
+@pytest.mark.parametrize("way", WAYS)
+def test_subsets_of_shards_on_devices_write_the_files_of_numba(tmp_path, way):
+    fit_subsets(tmp_path / "numba", "numba", way)
+    made = fit_subsets(tmp_path / "cuda", "cuda", way, 2, shards=2)
+    assert_same_run(tmp_path / "cuda", tmp_path / "numba")
+    assert all(kernels_of([device]) >= {"grid_subset", "grid_pass"} for device in made)
+    assert ("grid_gather" in kernels_of(made)) == (way == "delayed")
+    # Goes on with another number of shards, and without devices.
+    raytpnn.resume(tmp_path / "cuda", draws=4, executor="threads", backend="numba", shards=1)
+    raytpnn.resume(tmp_path / "numba", draws=4, executor="threads")
+    assert_same_run(tmp_path / "cuda", tmp_path / "numba")
+
+
+@needs_compiler
+def test_a_large_minibatch_runs_in_a_grid(tmp_path, monkeypatch):
+    """The rows of the subset count, not those of the data."""
+    monkeypatch.setattr(grid_choice, "OVERHEAD_ROWS", 1000)
+    monkeypatch.setattr(grid_choice, "MARGIN", 1)
+    fit_subsets(tmp_path / "numba", "numba", "minibatch", n=2000)
+    large = fit_subsets(tmp_path / "large", "cuda", "minibatch", 1, n=2000)
+    small = fit_subsets(tmp_path / "small", "cuda", "minibatch", 1, n=2000, minibatch=600)
+    assert_same_run(tmp_path / "large", tmp_path / "numba")
+    assert "grid_subset" in kernels_of(large)
+    assert "grid_subset" not in kernels_of(small)
+
+
+def test_subsets_too_small_for_their_shards_are_refused(tmp_path):
+    message = "shards=2 takes subsets of at least 512 rows a shard"
+    with pytest.raises(ValueError, match=message):
+        fit_subsets(None, "cuda", "minibatch", 2, shards=2, minibatch=600)
+    fit_subsets(tmp_path / "run", "numba", "minibatch", minibatch=600)
+    with devices.use(HostDevice(), HostDevice()), pytest.raises(ValueError, match=message):
+        raytpnn.resume(tmp_path / "run", draws=4, executor="threads", backend="cuda", shards=2)
+    with pytest.raises(ValueError, match=message):
+        raytpnn.resume(tmp_path / "run", draws=4, executor="threads", shards=2)
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,14 @@ class GridHost(ChainHost):
 
 
 def in_grids(plan: Plan, devices: Sequence[Device]) -> bool:
-    """Whether a plan's chains run one at a time, see `grid_choice`; replicas and subsets never do."""
-    if plan.tempering is not None or plan.subsets.rows > 0:
+    """Whether a plan's chains run one at a time, see `grid_choice`; replicas never do."""
+    if plan.tempering is not None:
         return False
     if plan.shards > 1:
         return True
     chains = -(-plan.length.chains // len(devices))
-    return grid_pays(devices[0].limits(), len(plan.problem.y), chains)
+    rows = plan.subsets.rows if plan.subsets.approximate else len(plan.problem.y)
+    return grid_pays(devices[0].limits(), rows, chains)
 
 
 def grid_hosts(plan: Plan, store: BlockStore, devices: Sequence[Device]) -> list[GridHost]:

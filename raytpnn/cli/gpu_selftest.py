@@ -12,6 +12,8 @@ import numpy as np
 
 from raytpnn.engine.device import Device, find_devices, use
 from raytpnn.engine.kernel_files import KERNEL_FILES
+from raytpnn.engine.layout import DELAYED, EXACT_ONLY
+from raytpnn.engine.subset_use import SubsetUse
 
 __all__ = ["selftest"]
 
@@ -25,6 +27,9 @@ FAMILIES = ("gaussian", "bernoulli", "poisson")
 # Rows and chains of the timings, and sweeps of each.
 SIZES = ((1_000, 16), (1_000, 256), (10_000, 256), (100_000, 64))
 TIMED_SWEEPS = 20
+# Uses of subsets of the rows by one chain on a whole device, and their rows.
+SUBSET_WAYS = {"minibatch": EXACT_ONLY, "delayed acceptance": DELAYED}
+SUBSET_ROWS = 2_048
 # Rows of the timings of one chain on a whole device.
 GRID_SIZES = (10_000, 100_000, 1_000_000)
 
@@ -71,6 +76,7 @@ def checks_of(
         ("forward.cu", partial(same_forward, device)),
         ("langevin.cu", partial(same_sums, device)),
         *((f"rows_grid.cu, {family}", partial(same_grid, device, family)) for family in FAMILIES),
+        *((f"rows_grid.cu, {way}", partial(same_grid, device, "bernoulli", way)) for way in SUBSET_WAYS),
         *((f"speed, n={n:,}", partial(speed, device, n, chains)) for n, chains in sizes),
         *((f"one chain, n={n:,}", partial(grid_speed, device, n)) for n in grid_sizes),
     ]
@@ -238,10 +244,13 @@ def chains_of(plan: Any, devices: list[Device]) -> tuple[Any, Any]:
     )
 
 
-def same_grid(device: Device, family: str) -> str:
+def same_grid(device: Device, family: str, way: str | None = None) -> str:
     """One chain with its rows in two shards of the device beside a CPU core: states must be equal."""
     n, sweeps = 20_000, 12
     plan, _ = small_problem(n, family)
+    if way is not None:
+        plan.settings.batch, plan.settings.delayed = SUBSET_ROWS, SUBSET_WAYS[way]
+        plan.settings.screened_attempts = SubsetUse().attempts
     grid, core = chains_of(plan, [device, device])
     try:
         for chain in (grid, core):

@@ -137,6 +137,7 @@ def layout_header() -> str:
         "DeviceRecord": device_layout.DEVICE_RECORD,
         "GridShard": grid_layout.GRID_SHARD,
         "GridCommand": grid_layout.GRID_COMMAND,
+        "GridStratum": grid_layout.GRID_STRATUM,
     }
     text = NOTICE + "\nnamespace raytpnn {\n"
     text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))

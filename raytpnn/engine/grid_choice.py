@@ -25,7 +25,7 @@ def grid_pays(limits: Limits, n: int, chains: int) -> bool:
     ----------
     limits : Limits
     n : int
-        Rows.
+        Rows that a sweep passes over.
     chains : int
         That the device has to run.
     """

@@ -14,6 +14,7 @@ __all__ = [
     "GRAM_SIDE",
     "GRID_COMMAND",
     "GRID_SHARD",
+    "GRID_STRATUM",
     "MOST_COLUMNS",
     "PASS_SUMS",
     "SCORE_TERMS",
@@ -32,7 +33,7 @@ SCORE_TERMS = 8
 # Sums of a row block that there is room for, unless there are more terms.
 MOST_COLUMNS = 512
 
-# Rows of one device: uploaded once.
+# Rows of one device, or a subset of them: uploaded once.
 GRID_SHARD = np.dtype(
     [
         ("n", np.int64),  # rows here
@@ -40,7 +41,10 @@ GRID_SHARD = np.dtype(
         ("table_width", np.int64),  # entries of a table: the most bins of a feature, and one for missing
         ("stripe_block", np.int64, (STRIPES + 1,)),  # first row block of every stripe
         ("block_start", np.int64),  # address of (row blocks + 1,) int32, first row of every row block
-        ("codes", np.int64),  # (p, n) uint8 or uint16
+        ("stride", np.int64),  # cells from one feature's codes to the next one's; n unless this is a subset
+        ("codes", np.int64),  # (p, stride) uint8 or uint16
+        ("rows", np.int64),  # (n,) int32, cells where the codes of a subset's rows stand; 0 if they are all
+        ("whole", np.int64),  # address of the GRID_SHARD that a subset is of; 0 if there is none
         ("y", np.int64),  # (n,) float64
         ("w", np.int64),  # (n,) float64
         ("offset", np.int64),  # (n,) float64
@@ -76,6 +80,18 @@ GRID_COMMAND = np.dtype(
         ("amount", np.float64),  # intercept or shift
         ("numbers", np.int64),  # address of tables (float32) or coefficients (float64)
         ("features", np.int32, (MOST_VARIABLES,)),
+    ],
+    align=True,
+)
+
+# One stratum of the rows of a device, of which a subset takes some: as many as its stripe has there.
+GRID_STRATUM = np.dtype(
+    [
+        ("first", np.int64),  # row of the subset that is its first
+        ("start", np.int64),  # its first row on the device
+        ("size", np.int64),  # and how many there are
+        ("scale", np.float64),  # by which weights are multiplied
+        ("keys", np.uint64, (4,)),  # of the permutation, words of 32 bits
     ],
     align=True,
 )

@@ -18,7 +18,7 @@ import numpy as np
 
 from raytpnn.engine.grid_command import Command
 from raytpnn.engine.grid_layout import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
-from raytpnn.engine.grid_shard import GridShard
+from raytpnn.engine.grid_shard import GridShard, RowSet
 from raytpnn.engine.layout import STOP
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.jit import compiled
@@ -77,8 +77,8 @@ class GridRows:
 
     Parameters
     ----------
-    shards : sequence of GridShard
-        Stripe after stripe.
+    shards : sequence of RowSet
+        Stripe after stripe; all rows of the devices, or a subset of them.
     settings : numpy.record of layout SETTINGS
     work : numpy.record of layout WORK
         Of the chain: sums go there, tables come from there.
@@ -92,7 +92,7 @@ class GridRows:
 
     def __init__(
         self,
-        shards: Sequence[GridShard],
+        shards: Sequence[RowSet],
         settings: np.record,
         work: np.record,
         tables: np.ndarray,
@@ -123,6 +123,11 @@ class GridRows:
         self.trial: Change | None = None
         self.derivatives: Change | None = None
         self.known_moments: dict[int, tuple[float, float]] = {}
+
+    def finish(self) -> None:
+        """Wait for all that was enqueued."""
+        for shard in self.shards:
+            shard.finish()
 
     def __call__(self, call, a, b, c, d, e, f, g, x, y) -> None:
         """What compiled code calls, see `grid_calls.CALLS`; an error ends the block."""
@@ -271,27 +276,33 @@ class GridRows:
 
     def watch(self, terms: int, n_watched: int) -> np.ndarray:
         """Fit and basis functions at the watched rows, (1 + terms, n_watched) float64."""
-        self._settle()
-        self._flush()
+        self.settle()
         seen = np.zeros((1 + terms, n_watched))
-        looking = [shard for shard in self.shards if len(shard.seen_here)]
+        looking = [s for s in self.shards if isinstance(s, GridShard) and len(s.seen_here)]
         for shard in looking:
             shard.watch(Command(fit=shard.fit), 1 + terms)
         for shard in looking:
             shard.finish()
             seen[:, shard.seen_here] = shard.back(1 + terms, len(shard.seen_here))
-        return seen if self.exchange is None else self._seen_by_all(seen, self.exchange)
+        return self.join_watched(seen)
 
-    def _seen_by_all(self, seen: np.ndarray, exchange: Exchange) -> np.ndarray:
-        """Watched rows of all processes: each has 0 for those of the others."""
+    def join_watched(self, seen: np.ndarray) -> np.ndarray:
+        """What all processes saw, each 0 at the watched rows of others."""
+        if self.exchange is None:
+            return seen
         share = self.high - self.low
         columns = -(-seen.size // share)
         # No sums of stripes, but they travel alike: spread over those of this process.
         own, stripes = np.zeros(share * columns), np.zeros((STRIPES, columns))
         own[: seen.size] = seen.ravel()
         stripes[self.low : self.high] = own.reshape(share, columns)
-        of_all = np.ascontiguousarray(exchange(stripes)).reshape(STRIPES // share, share * columns)
+        of_all = np.ascontiguousarray(self.exchange(stripes)).reshape(STRIPES // share, share * columns)
         return add_stripes(of_all)[: seen.size].reshape(seen.shape)
+
+    def settle(self) -> None:
+        """Enqueue all that was put off: fit and basis functions are then what the moves take them for."""
+        self._settle()
+        self._flush()
 
     # What is done about it.
 
@@ -338,7 +349,7 @@ class GridRows:
         if copy is not None:
             self._touched(target)
 
-    def _at(self, shard: GridShard, change: Change, command: Command) -> Command:
+    def _at(self, shard: RowSet, change: Change, command: Command) -> Command:
         """A command at a changed fit."""
         of_trial, old_row, old_beta, new_row, new_beta = change
         fit = shard.trial if of_trial else shard.fit

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.cuda import choose_geometry
-from raytpnn.engine.device import Device
+from raytpnn.engine.cuda import Geometry, choose_geometry
+from raytpnn.engine.device import Device, Module
 from raytpnn.engine.device_memory import ALIGNMENT, on_device
 from raytpnn.engine.grid_command import Command
 from raytpnn.engine.grid_layout import GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
 from raytpnn.engine.setup import Problem, new_record_of
 from raytpnn.numerics.lanes import BLOCK, LANES
 
-__all__ = ["GridShard", "row_blocks", "shards_of"]
+__all__ = ["GridShard", "RowSet", "row_blocks", "shards_of"]
 
 # Commands that may be under way at a time.
 STAGES = 8
@@ -37,62 +38,55 @@ def row_blocks(stripe: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([*starts, stripe[-1:]]).astype(np.int32), first.astype(np.int64)
 
 
-class GridShard:
-    """Stripes low ... high - 1 of a chain's rows on a device.
+class RowSet:
+    """Rows in the memory of a device, and kernels that pass over them.
 
     Parameters
     ----------
     device : Device
-    problem : Problem
-        Of which the rows of these stripes are uploaded, and no others.
+    stream
+        On which everything happens, in order.
+    geometry : Geometry
     settings : numpy.record of layout SETTINGS
-    watched : (W,) int64
-        Rows, counted over all processes; those that are here are looked at here.
+    stripe : (stripes + 1,) int64
+        First rows of stripes low ... high - 1 among these, and their number.
     low, high : int
 
     Attributes
     ----------
+    n : int
+        Rows.
     blocks : int
         Row blocks here; nothing is launched if there are none.
     fit, trial : int
         Addresses of two fits; that which holds is the first.
     """
 
+    module: Module
+    fit: int
+    trial: int
+
     def __init__(
-        self, device: Device, problem: Problem, settings: np.record, watched: np.ndarray, low: int, high: int
+        self,
+        device: Device,
+        stream: Any,
+        geometry: Geometry,
+        settings: np.record,
+        stripe: np.ndarray,
+        low: int,
+        high: int,
     ) -> None:
-        self.device, self.low, self.high = device, low, high
-        stripe = np.array(problem.record.stripe[low : high + 1])
-        self.start, self.stop = int(stripe[0]), int(stripe[-1])
-        self.n = self.stop - self.start
-        starts, self.first_block = row_blocks(stripe - self.start)
-        self.blocks = len(starts) - 1
-        own = watched - int(problem.record.first_row) - self.start
-        self.seen_here = np.flatnonzero((own >= 0) & (own < self.n))
-        self.geometry = choose_geometry(device.limits(), problem, settings)
-        self.width = self.geometry.width
+        self.device, self.stream, self.geometry = device, stream, geometry
+        self.low, self.high = low, high
+        self.n = int(stripe[-1])
+        self.starts, self.first_block = row_blocks(stripe)
+        self.blocks = len(self.starts) - 1
+        self.width = geometry.width
         self.side = int(settings.K_max) + 1
         self.columns = max(MOST_COLUMNS, self.side)
+        self.stage = 0
         self._addresses: list[int] = []
         self._kept: list[np.ndarray] = []
-        self.stream = device.stream()
-        self.stage = 0
-        if not self.blocks:
-            return
-        self.module = device.compile("rows_grid", self.geometry.macros(bool(problem.record.wide_codes)))
-        record = self._upload_rows(problem, settings, starts)
-        record.watched = self._upload(own[self.seen_here].astype(np.int32))
-        record.n_watched = len(self.seen_here)
-        record.phi = self._allocate(4 * self.side * self.n)
-        self.fit, self.trial = self._allocate(8 * self.n), self._allocate(8 * self.n)
-        record.partial = self._allocate(8 * self.blocks * self.columns)
-        self.joined = self._allocate(8 * (high - low) * self.columns)
-        self.seen = self._allocate(8 * self.side * len(self.seen_here))
-        record.joined, record.seen = self.joined, self.seen
-        self._make_room(int(settings.max_order))
-        self._shard = np.int64(self._upload(np.frombuffer(record.tobytes(), np.uint8)))
-        device.synchronize(device.record(self.stream))
-        self._kept = []
 
     def _allocate(self, n_bytes: int) -> int:
         self._addresses.append(self.device.allocate(max(n_bytes, ALIGNMENT)))
@@ -104,31 +98,38 @@ class GridShard:
         self._addresses.append(on_device(self.device, array, self.stream))
         return self._addresses[-1]
 
-    def _upload_rows(self, problem: Problem, settings: np.record, starts: np.ndarray) -> np.record:
+    def _new_record(self, settings: np.record) -> np.record:
         record = new_record_of(GRID_SHARD)
         record.n, record.family, record.table_width = self.n, settings.family, self.width
         record.stripe_block[: len(self.first_block)] = self.first_block
-        record.block_start = self._upload(starts)
-        rows = slice(self.start, self.stop)
-        record.y, record.w, record.offset = (
-            self._upload(array[rows]) for array in (problem.y, problem.w, problem.offset)
-        )
-        # Feature by feature: codes lie in the host's memory with all other rows in between.
-        size = self.n * problem.codes.itemsize
-        codes = self._allocate(len(problem.codes) * size)
-        for j, column in enumerate(problem.codes):
-            self.device.upload(codes + j * size, column[rows], self.stream)
-        record.codes = codes
+        record.block_start = self._upload(self.starts)
         return record
 
-    def _make_room(self, max_order: int) -> None:
-        """Room for commands and what comes back, in pinned memory and on the device."""
-        numbers = max(3 * max_order * self.width * 4, 8 * self.side)
+    def _make_room(self, record: np.record, max_order: int, numbers: int = 0, back: int = 0) -> None:
+        """Room for fits, basis functions and sums, for commands, and for what comes back of them.
+
+        A command may come with so many bytes of numbers, and so many doubles may come back, if that is more
+        than what any pass needs.
+        """
+        record.phi = self._allocate(4 * self.side * self.n)
+        self.fit, self.trial = self._allocate(8 * self.n), self._allocate(8 * self.n)
+        record.partial = self._allocate(8 * self.blocks * self.columns)
+        self.joined = self._allocate(8 * (self.high - self.low) * self.columns)
+        record.joined = self.joined
+        # In pinned memory and on the device.
+        numbers = max(3 * max_order * self.width * 4, 8 * self.side, numbers)
         self.stage_bytes = NUMBERS + -(-numbers // ALIGNMENT) * ALIGNMENT
         self._staged = self._allocate(STAGES * self.stage_bytes)
         self._memory = self.device.pinned(STAGES * self.stage_bytes).reshape(STAGES, self.stage_bytes)
-        most = max((self.high - self.low) * self.columns, self.side * max(len(self.seen_here), 1))
+        most = max((self.high - self.low) * self.columns, back)
         self._back = self.device.pinned(8 * most).view(np.float64)
+
+    def _put(self, record: np.record) -> None:
+        """Upload the record, and wait until everything has arrived."""
+        self.address = self._upload(np.frombuffer(record.tobytes(), np.uint8))
+        self._shard = np.int64(self.address)
+        self.device.synchronize(self.device.record(self.stream))
+        self._kept = []
 
     def run(
         self,
@@ -178,12 +179,6 @@ class GridShard:
         self._launch("grid_join", stripes * -(-columns // LANES))
         self.device.download(self._back[: stripes * columns], self.joined, self.stream)
 
-    def watch(self, command: Command, lines: int) -> None:
-        """Enqueue a look at the watched rows, of the fit and lines - 1 basis functions, and the way back."""
-        self._send(command)
-        self._launch("grid_watch", lines)
-        self.device.download(self._back[: lines * len(self.seen_here)], self.seen, self.stream)
-
     def back(self, lines: int, columns: int) -> np.ndarray:
         """What came back, (lines, columns); after `finish`, and until the next way back begins."""
         return self._back[: lines * columns].reshape(lines, columns)
@@ -205,18 +200,90 @@ class GridShard:
         self._addresses = []
 
 
+class GridShard(RowSet):
+    """Stripes low ... high - 1 of a chain's rows on a device.
+
+    Parameters
+    ----------
+    device : Device
+    problem : Problem
+        Of which the rows of these stripes are uploaded, and no others.
+    settings : numpy.record of layout SETTINGS
+    watched : (W,) int64
+        Rows, counted over all processes; those that are here are looked at here.
+    low, high : int
+    passes : bool
+        Whether there is room for passes over all these rows, not over subsets of them alone.
+
+    Attributes
+    ----------
+    start : int
+        First row here, of the problem's.
+    own_watched : (w,) int64
+        Watched rows that are here, of the problem's, and `seen_here` their places among all of them.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        problem: Problem,
+        settings: np.record,
+        watched: np.ndarray,
+        low: int,
+        high: int,
+        passes: bool = True,
+    ) -> None:
+        stripe = np.array(problem.record.stripe[low : high + 1])
+        geometry = choose_geometry(device.limits(), problem, settings)
+        self.start = int(stripe[0])
+        super().__init__(device, device.stream(), geometry, settings, stripe - self.start, low, high)
+        own = watched - int(problem.record.first_row) - self.start
+        self.seen_here = np.flatnonzero((own >= 0) & (own < self.n))
+        self.own_watched = own[self.seen_here] + self.start
+        if not self.blocks:
+            return
+        self.module = device.compile("rows_grid", geometry.macros(bool(problem.record.wide_codes)))
+        record = self._new_record(settings)
+        self._upload_rows(problem, record)
+        if passes:
+            record.watched = self._upload((self.own_watched - self.start).astype(np.int32))
+            record.n_watched = len(self.seen_here)
+            self.seen = record.seen = self._allocate(8 * self.side * len(self.seen_here))
+            self._make_room(record, int(settings.max_order), back=self.side * len(self.seen_here))
+        self._put(record)
+
+    def _upload_rows(self, problem: Problem, record: np.record) -> None:
+        rows = slice(self.start, self.start + self.n)
+        record.y, record.w, record.offset = (
+            self._upload(array[rows]) for array in (problem.y, problem.w, problem.offset)
+        )
+        # Feature by feature: codes lie in the host's memory with all other rows in between.
+        size = self.n * problem.codes.itemsize
+        self.codes = record.codes = self._allocate(len(problem.codes) * size)
+        record.stride = self.n
+        for j, column in enumerate(problem.codes):
+            self.device.upload(self.codes + j * size, column[rows], self.stream)
+
+    def watch(self, command: Command, lines: int) -> None:
+        """Enqueue a look at the watched rows, of the fit and lines - 1 basis functions, and the way back."""
+        self._send(command)
+        self._launch("grid_watch", lines)
+        self.device.download(self._back[: lines * len(self.seen_here)], self.seen, self.stream)
+
+
 def shards_of(
     devices: Sequence[Device],
     problem: Problem,
     settings: np.record,
     watched: np.ndarray,
     stripes: tuple[int, int],
+    passes: bool = True,
 ) -> list[GridShard]:
     """Split stripes among devices, in order and as evenly as whole stripes allow."""
     low, high = int(stripes[0]), int(stripes[1])
     count = len(devices)
     cuts = [low + (high - low) * g // count for g in range(count + 1)]
     return [
-        GridShard(device, problem, settings, watched, cuts[g], cuts[g + 1])
+        GridShard(device, problem, settings, watched, cuts[g], cuts[g + 1], passes)
         for g, device in enumerate(devices)
     ]
