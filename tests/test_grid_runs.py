@@ -130,6 +130,19 @@ def test_a_large_minibatch_runs_in_a_grid(tmp_path, monkeypatch):
     assert "grid_subset" not in kernels_of(small)
 
 
+@needs_compiler
+def test_screened_chains_run_in_a_grid_where_all_rows_do(tmp_path, monkeypatch):
+    fit_subsets(tmp_path / "numba", "numba", "delayed", n=2000)
+    together = fit_subsets(tmp_path / "together", "cuda", "delayed", 1, n=2000)
+    monkeypatch.setattr(grid_choice, "OVERHEAD_ROWS", 1000)
+    monkeypatch.setattr(grid_choice, "MARGIN", 1)
+    alone = fit_subsets(tmp_path / "alone", "cuda", "delayed", 1, n=2000)
+    for name in ("together", "alone"):
+        assert_same_run(tmp_path / name, tmp_path / "numba")
+    assert "grid_gather" in kernels_of(alone)
+    assert "grid_gather" not in kernels_of(together)
+
+
 def test_subsets_too_small_for_their_shards_are_refused(tmp_path):
     message = "shards=2 takes subsets of at least 512 rows a shard"
     with pytest.raises(ValueError, match=message):
