@@ -150,5 +150,5 @@ class GroupHost(BlockHost):
 def ended_chain(settings: np.record, ran: Ran) -> Ended:
     """A chain at the end of a block."""
     state = ran.state.view(np.recarray)[0]
-    told = tally_of(state), {}, screening_of(settings, state)
-    return Ended(ran.block, ran.state.tobytes(), state, ran.terms, *told)
+    screening = screening_of(settings, state)
+    return Ended(ran.block, ran.state.tobytes(), state, ran.terms, tally_of(state), {}, screening)
