@@ -403,8 +403,9 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
     const int* from = at<const int>(shard->rows);
     const double* fit = at<const double>(command->fit);
     double* out = at<double>(command->out);
-    const float* phi = grid_phi(*at<const GridShard>(shard->whole), line - 1);
-    float* own_phi = grid_phi(*shard, line - 1);
+    const int term = line - 1;
+    const float* phi = grid_phi(*at<const GridShard>(shard->whole), term);
+    float* own_phi = grid_phi(*shard, term);
     each_grid_row(rows_of_block(*shard, blockIdx.x / lines), [=](int i) {
         if (line == 0) {
             out[i] = fit[from[i]];

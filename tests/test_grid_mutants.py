@@ -105,8 +105,8 @@ SUBSET_MUTANTS = [
     ("basis function of another row", "own_phi[i] = phi[from[i]]", "own_phi[i] = phi[i]", "delayed"),
     (
         "basis function of another term",
-        "grid_phi(*at<const GridShard>(shard->whole), line - 1)",
-        "grid_phi(*at<const GridShard>(shard->whole), line > 1 ? line - 2 : 0)",
+        "grid_phi(*at<const GridShard>(shard->whole), term)",
+        "grid_phi(*at<const GridShard>(shard->whole), term > 0 ? term - 1 : 0)",
         "delayed",
     ),
     (
