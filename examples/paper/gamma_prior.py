@@ -1,6 +1,6 @@
 """The gamma prior of factors' scales: RMSE on Abalone by a_gamma and b_gamma.
 
-    python -m examples.paper.gamma_prior [--splits 2] [--chains 1]
+    python -m examples.paper.gamma_prior [--splits 5] [--chains 1]
 
 The setting of `variants.py`, with the paper's moves.
 """

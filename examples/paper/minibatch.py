@@ -1,6 +1,6 @@
 """Minibatches and delayed acceptance beside all rows, on Abalone (1,000 rows a batch) and Fico (2,000).
 
-    python -m examples.paper.minibatch [--splits 2] [--chains 2] [--warmup 500] [--draws 500]
+    python -m examples.paper.minibatch [--splits 5] [--chains 2] [--warmup 500] [--draws 500]
 
 Delayed acceptance judges a proposal on a minibatch first and on all rows if it passes: the posterior is
 that of all rows. Minibatches alone, as in the paper, are an approximation.
@@ -29,7 +29,7 @@ NAME = "minibatch"
 TITLE = "Minibatches"
 DATA = ("abalone", "heloc")
 SOURCES = (NAME,)
-DEFAULTS = {"splits": 2, "chains": 2, "warmup": 500, "draws": 500}
+DEFAULTS = {"chains": 2, "warmup": 500, "draws": 500}
 BATCHES = {"abalone": 1000, "heloc": 2000}
 MODELS = ("all rows", "minibatch", "delayed acceptance")
 

@@ -1,6 +1,6 @@
 """Counts: the paper's simulated Poisson data, 15,000 rows.
 
-    python -m examples.paper.poisson [--splits 1] [--chains 2] [--warmup 500] [--draws 500]
+    python -m examples.paper.poisson [--splits 3] [--chains 2] [--warmup 500] [--draws 500]
 
 RMSE of the estimated against the true expectation, exp f, and NLL, both at the rows of the fit, as in the
 paper. GBART is not to be had for Python: XGBoost and EBM with their Poisson objectives stand beside, tuned
@@ -32,7 +32,7 @@ NAME = "poisson"
 TITLE = "Counts (Poisson regression)"
 DATA = ()
 SOURCES = (NAME,)
-DEFAULTS = {"splits": 1, "chains": 2, "warmup": 500, "draws": 500}
+DEFAULTS = {"splits": 3, "chains": 2, "warmup": 500, "draws": 500}
 ROWS = 15_000
 MODELS = ("default", "paper", "xgboost", "ebm")
 TREES = ((2, 600, 0.05), (3, 400, 0.05), (4, 300, 0.05), (6, 200, 0.05))

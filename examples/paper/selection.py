@@ -1,6 +1,6 @@
 """Component selection on f1, f2 and f3: AUROC of the importance of all subsets of 50 features.
 
-    python -m examples.paper.selection [--splits 2] [--chains 2] [--warmup 500] [--draws 500]
+    python -m examples.paper.selection [--splits 3] [--chains 2] [--warmup 500] [--draws 500]
 
 The fits and scores of `examples/component_selection.py`, n = 5,000 (the paper does not give n). A split is a
 simulated data set. "uniform" and "xgboost" say how features are proposed; "oracle" is the most that evidence
@@ -28,7 +28,7 @@ NAME = "selection"
 TITLE = "Component selection"
 DATA = ()
 SOURCES = (NAME,)
-DEFAULTS = {"splits": 2, "chains": 2, "warmup": 500, "draws": 500}
+DEFAULTS = {"splits": 3, "chains": 2, "warmup": 500, "draws": 500}
 ROWS = 5000
 MODELS = ("uniform", "xgboost")
 

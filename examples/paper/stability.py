@@ -1,6 +1,6 @@
 """Stability of components between fits to five splits: the paper's score, 0 is best.
 
-    python -m examples.paper.stability [--chains 2] [--warmup 500] [--draws 500]
+    python -m examples.paper.stability [--chains 4] [--warmup 1000] [--draws 1000]
 
 `raytpnn.posterior.stability` on all rows of a data set. A component that no fit holds counts as 0, one that
 a single fit holds as 0.8; shorter chains make more of these.
@@ -27,7 +27,6 @@ from raytpnn.posterior.stability import stability_score
 NAME = "stability"
 TITLE = "Stability of components"
 SOURCES = (NAME,)
-DEFAULTS = {"chains": 2, "warmup": 500, "draws": 500}
 # Draws of each fit that components are averaged over, and rows they are compared at.
 MOST_DRAWS, MOST_ROWS = 500, 1000
 

@@ -1,6 +1,6 @@
 """The step size of the Langevin proposal: RMSE on Abalone.
 
-    python -m examples.paper.step_size [--splits 2] [--chains 1]
+    python -m examples.paper.step_size [--splits 5] [--chains 1]
 
 The setting of `variants.py`, with the paper's moves (a fixed step on raw parameters); last, the default
 moves, which adapt their steps in warm-up.

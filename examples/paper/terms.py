@@ -1,6 +1,6 @@
 """The number of terms K and the error against C0, on Abalone.
 
-    python -m examples.paper.terms [--splits 2] [--chains 1]
+    python -m examples.paper.terms [--splits 5] [--chains 1]
 
 The setting of `variants.py`. The paper shows a figure: K falls and RMSE rises with C0.
 """
