@@ -106,6 +106,16 @@ def differences(case: Case, chain: GridChain, blocks, thin=2) -> list[str]:
     return found
 
 
+def run_on(case: Case, count: int, blocks, policy="lazy", **options) -> list[str]:
+    """Fields that differ on so many devices; all memory is given back."""
+    devices = [HostDevice(policy, order="random") for _ in range(count)]
+    chain = grid_chain(case, devices, **options)
+    found = differences(case, chain, blocks)
+    chain.close()
+    assert not any(device.pieces for device in devices)
+    return found
+
+
 def short_case() -> Case:
     """Four row blocks, three of them of one stripe; missing values, more than 10 terms of orders 1 to 3."""
     n = 9000

@@ -9,7 +9,7 @@ import pytest
 from chain_cases import make_case
 from cuda_cases import HostDevice
 from cuda_host.build import COMPILER, HostError
-from grid_cases import PRIOR, CountingDevice, Meeting, differences, grid_chain, weighed
+from grid_cases import PRIOR, CountingDevice, Meeting, differences, grid_chain, run_on, weighed
 from grid_counts import TERMS, counts_of
 
 from raytpnn.engine.layout import STATE
@@ -20,16 +20,6 @@ from raytpnn.model.prior import Prior
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")
 
 FAMILIES = ("gaussian", "bernoulli", "poisson")
-
-
-def run_on(case, count, blocks, policy="lazy", **options):
-    """Fields that differ on so many devices; all memory is given back."""
-    devices = [HostDevice(policy, order="random") for _ in range(count)]
-    chain = grid_chain(case, devices, **options)
-    found = differences(case, chain, blocks)
-    chain.close()
-    assert not any(device.pieces for device in devices)
-    return found
 
 
 @pytest.mark.parametrize("family", FAMILIES)

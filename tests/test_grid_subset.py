@@ -15,6 +15,7 @@ from grid_cases import (
     Meeting,
     differences,
     grid_chain,
+    run_on,
     subset_case,
     weighed,
 )
@@ -36,16 +37,6 @@ FAMILIES = ("gaussian", "bernoulli", "poisson")
 WAYS = {"minibatch": EXACT_ONLY, "delayed": DELAYED, "delayed if it pays": DELAYED_IF_IT_PAYS}
 TWO_WAYS = ("minibatch", "delayed")
 SMALL = Prior(K_max=6, max_order=3)
-
-
-def run_on(case, count, blocks, policy="lazy", **options):
-    """Fields that differ on so many devices; all memory is given back."""
-    devices = [HostDevice(policy, order="random") for _ in range(count)]
-    chain = grid_chain(case, devices, **options)
-    found = differences(case, chain, blocks)
-    chain.close()
-    assert not any(device.pieces for device in devices)
-    return found
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -21,7 +21,7 @@ from examples.paper.markdown import figure, grid, summary, values
 from examples.paper.models import evaluate
 from examples.paper.models.base import Size
 from examples.paper.models.ours import Ours
-from examples.paper.runner import Case, size_of
+from examples.paper.runner import Case, all_models
 from examples.paper.splits import split
 from examples.paper.uncertainty import metrics_of
 
@@ -36,13 +36,7 @@ MODELS = ("all rows", "minibatch", "delayed acceptance")
 
 def cases(options: Any) -> list[Case]:
     """Three ways to look at rows."""
-    size = size_of(options)
-    return [
-        Case(NAME, name, model, number, size)
-        for name in options.data
-        for number in range(options.splits)
-        for model in MODELS
-    ]
+    return all_models(NAME, options, MODELS)
 
 
 def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:

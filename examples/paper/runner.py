@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["Case", "Store", "run_cases", "size_of"]
+__all__ = ["Case", "Store", "all_models", "run_cases", "size_of"]
 
 COLUMNS = [
     "table",
@@ -73,6 +73,16 @@ class Case:
 def size_of(options: Any) -> dict[str, Any]:
     """How long samplers run by the options of a command, as part of a case's settings."""
     return {name: getattr(options, name) for name in ("chains", "warmup", "draws")}
+
+
+def all_models(table: str, options: Any, models: Sequence[str]) -> list[Case]:
+    """Cases of every data set and split, all models of one after the other: they meet the same machine."""
+    return [
+        Case(table, name, model, number, size_of(options))
+        for name in options.data
+        for number in range(options.splits)
+        for model in models
+    ]
 
 
 class Store:

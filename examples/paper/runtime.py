@@ -24,7 +24,7 @@ from examples.paper.markdown import grid, mean_se, values
 from examples.paper.models.bart import sample_trees
 from examples.paper.models.base import Size, Task
 from examples.paper.models.ours import paper_options, sample
-from examples.paper.runner import Case, size_of
+from examples.paper.runner import Case, all_models
 from examples.paper.splits import split
 
 NAME = "runtime"
@@ -35,14 +35,8 @@ MODELS = ("default", "paper", "bart", "ebm")
 
 
 def cases(options: Any) -> list[Case]:
-    """All models of a data set one after the other, so that they meet the same machine."""
-    size = size_of(options)
-    return [
-        Case(NAME, name, model, number, size)
-        for name in options.data
-        for number in range(options.splits)
-        for model in MODELS
-    ]
+    """All models of every data set."""
+    return all_models(NAME, options, MODELS)
 
 
 def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
