@@ -116,6 +116,25 @@ def run_on(case: Case, count: int, blocks, policy="lazy", **options) -> list[str
     return found
 
 
+def assert_run_alike(case: Case, chains: list[GridChain]) -> None:
+    """Chains that stand for processes end, each in a thread, where the compiled one does, with its record."""
+    records = [None] * len(chains)
+
+    def run(i):
+        records[i] = chains[i].run(0, 4, 1, 1).record
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(chains))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    expected = case.chain.run(0, 4, 1, 1).record
+    for chain, record in zip(chains, records, strict=True):
+        assert chain.checkpoint() == case.chain.checkpoint()
+        assert record.fit.tobytes() == expected.fit.tobytes()
+        assert record.size.tobytes() == expected.size.tobytes()
+
+
 def short_case() -> Case:
     """Four row blocks, three of them of one stripe; missing values, more than 10 terms of orders 1 to 3."""
     n = 9000

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from chain_cases import make_case
 from cuda_cases import HostDevice
 from cuda_host.build import COMPILER, HostError
-from grid_cases import PRIOR, CountingDevice, Meeting, differences, grid_chain, run_on, weighed
+from grid_cases import (
+    PRIOR,
+    CountingDevice,
+    Meeting,
+    assert_run_alike,
+    differences,
+    grid_chain,
+    run_on,
+    weighed,
+)
 from grid_counts import TERMS, counts_of
 
 from raytpnn.engine.layout import STATE
@@ -134,22 +141,8 @@ def test_processes_join_their_stripes(counts):
         )
         for i, count in enumerate(counts)
     ]
-    records = [None] * len(counts)
-
-    def run(i):
-        records[i] = chains[i].run(0, 4, 1, 1).record
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(counts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    expected = case.chain.run(0, 4, 1, 1).record
+    assert_run_alike(case, chains)
     assert meeting.calls > 50
-    for chain, record in zip(chains, records, strict=True):
-        assert chain.checkpoint() == case.chain.checkpoint()
-        assert record.fit.tobytes() == expected.fit.tobytes()
-        assert record.size.tobytes() == expected.size.tobytes()
 
 
 def test_stripes_that_nobody_sends_change_the_draws():

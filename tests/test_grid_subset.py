@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from chain_cases import make_case
@@ -13,6 +11,7 @@ from grid_cases import (
     PRIOR,
     CountingDevice,
     Meeting,
+    assert_run_alike,
     differences,
     grid_chain,
     run_on,
@@ -135,22 +134,8 @@ def test_processes_join_their_stripes(way, apart):
         )
         for i in range(2)
     ]
-    records = [None] * 2
-
-    def run(i):
-        records[i] = chains[i].run(0, 4, 1, 1).record
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    expected = case.chain.run(0, 4, 1, 1).record
+    assert_run_alike(case, chains)
     assert meeting.calls > 50
-    for chain, record in zip(chains, records, strict=True):
-        assert chain.checkpoint() == case.chain.checkpoint()
-        assert record.fit.tobytes() == expected.fit.tobytes()
-        assert record.size.tobytes() == expected.size.tobytes()
 
 
 @pytest.mark.parametrize("way", TWO_WAYS)
