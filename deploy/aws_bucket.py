@@ -3,7 +3,8 @@
     python deploy/aws_bucket.py NAME --region us-west-2
 
 Needs boto3 and your AWS credentials where boto3 finds them; none is read, asked for or written here. Run
-twice, it changes nothing. The bucket: no public access, encrypted, TLS only. Role `raytpnn-worker`: this
+twice, it changes nothing. The bucket: no public access, encrypted, TLS only; parts of uploads that a killed
+process left, which cost money and are not to be seen, are removed after a day. Role `raytpnn-worker`: this
 bucket and nothing else. Role `raytpnn-head`: this bucket, and to start and end machines for the autoscaler.
 """
 
@@ -67,6 +68,19 @@ def make_bucket(s3: Any, bucket: str, region: str) -> None:
         Bucket=bucket,
         ServerSideEncryptionConfiguration={
             "Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]
+        },
+    )
+    s3.put_bucket_lifecycle_configuration(
+        Bucket=bucket,
+        LifecycleConfiguration={
+            "Rules": [
+                {
+                    "ID": "uploads-that-were-given-up",
+                    "Status": "Enabled",
+                    "Filter": {"Prefix": ""},
+                    "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 1},
+                }
+            ]
         },
     )
     arn = f"arn:aws:s3:::{bucket}"

@@ -16,10 +16,37 @@ INTERNAL double log_count_ratio(long long K, long long K_max) {
 // Everything of the ratio K -> K + 1 but likelihood and coefficient; term `skip` counts as not there.
 UNIT double log_birth_ratio(const int* features, int d, int K, int skip) {
     const Settings* settings = chain.settings;
-    const double log_prior = settings->log_set_prior[d];
+    double log_prior = log_set_weight(features, d, skip);
     const double stepwise = extension_weight(features, d, skip);
-    const double log_proposal = log((settings->M * exp(log_prior) + stepwise) / (settings->M + K));
-    return log_prior - log_proposal - settings->log_count_penalty + log_count_ratio(K, settings->K_max);
+    double proposal = (settings->M * exp(settings->log_set_prior[d]) + stepwise) / (settings->M + K);
+    if (settings->sharing > 0.0) {
+        log_prior -= log(1.0 + settings->sharing * K);
+        if (K > 0) {
+            const double copied = terms_on_set(features, d, skip) / (1.0 * K);
+            proposal = (1.0 - settings->q_copy) * proposal + settings->q_copy * copied;
+        }
+    }
+    return log_prior - log(proposal) - settings->log_count_penalty + log_count_ratio(K, settings->K_max);
+}
+
+// Set of a term from the prior of one by itself into the trial; returns its order: the leader's work.
+UNIT int draw_prior_set(int slot, double v) {
+    const Settings* settings = chain.settings;
+    const int p = (int)chain.problem->p;
+    int* features = chain.trial_features;
+    int d = 1;
+    while (d < settings->max_order && v >= settings->order_cumulative[d - 1]) ++d;
+    for (int i = 0; i < d; ++i) {
+        // The i-th of the features not yet taken: step over those that are.
+        const double pick = uniforms(chain.state, FOR_NEW_SET, slot, 1 + i).u;
+        const int place = (int)(pick * (p - i));
+        int value = place < p - i - 1 ? place : p - i - 1;
+        sort_set(features, i);
+        for (int s = 0; s < i; ++s)
+            if (value >= chain.sorted_set[s]) ++value;
+        features[i] = value;
+    }
+    return d;
 }
 
 // Set of a new term into the trial; returns its order, 0 if there is none: the leader's work.
@@ -27,33 +54,18 @@ UNIT int draw_new_set(int slot) {
     const Settings* settings = chain.settings;
     const State* state = chain.state;
     const int K = (int)state->K;
-    const int most = (int)settings->max_order;
-    const int p = (int)chain.problem->p;
-    int* features = chain.trial_features;
     const Uniforms drawn = uniforms(state, FOR_NEW_SET, slot, 0);
-    if (drawn.u * (settings->M + K) < settings->M) {
-        int d = 1;
-        while (d < most && drawn.v >= settings->order_cumulative[d - 1]) ++d;
-        for (int i = 0; i < d; ++i) {
-            // The i-th of the features not yet taken: step over those that are.
-            const double pick = uniforms(state, FOR_NEW_SET, slot, 1 + i).u;
-            const int place = (int)(pick * (p - i));
-            int value = place < p - i - 1 ? place : p - i - 1;
-            sort_set(features, i);
-            for (int s = 0; s < i; ++s)
-                if (value >= chain.sorted_set[s]) ++value;
-            features[i] = value;
-        }
-        return d;
-    }
     const int pick = (int)(drawn.v * K);
     const int k = pick < K - 1 ? pick : K - 1;
+    if (settings->sharing > 0.0 && K > 0 && uniforms(state, FOR_NEW_SET, slot, COPY_ATTEMPT).u < settings->q_copy)
+        return copy_set(k);
+    if (drawn.u * (settings->M + K) < settings->M) return draw_prior_set(slot, drawn.v);
     const int d = (int)state->order[k];
-    if (d >= most) return 0;
+    if (d >= settings->max_order) return 0;
     const int j = draw_off_set(state->features[k], d, uniforms(state, FOR_NEW_SET, slot, 1).u);
     if (j < 0) return 0;
-    for (int i = 0; i < d; ++i) features[i] = state->features[k][i];
-    features[d] = j;
+    copy_set(k);
+    chain.trial_features[d] = j;
     return d + 1;
 }
 

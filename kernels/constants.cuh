@@ -26,9 +26,10 @@ constexpr int DEATH = 1;
 constexpr int ADDING = 2;
 constexpr int DELETING = 3;
 constexpr int CHANGING = 4;
-constexpr int LANGEVIN = 5;
-constexpr int JOINT_BETA = 6;
-constexpr int INTERCEPT_MOVE = 7;
+constexpr int JOINING = 5;
+constexpr int LANGEVIN = 6;
+constexpr int JOINT_BETA = 7;
+constexpr int INTERCEPT_MOVE = 8;
 constexpr int STOP = 0;
 constexpr int SWEEPS_DONE = 1;
 constexpr int TERMS = 2;
@@ -46,6 +47,7 @@ constexpr int FOR_NUISANCE = 10;
 constexpr int FOR_SCALES = 11;
 constexpr int FOR_SUBSET = 12;
 constexpr int FOR_SCREEN = 13;
+constexpr int FOR_JOINED_FACTOR = 14;
 constexpr int EXACT_ONLY = 0;
 constexpr int DELAYED = 1;
 constexpr int DELAYED_IF_IT_PAYS = 2;
@@ -85,6 +87,7 @@ constexpr unsigned int MIX_1 = 0xc2b2ae35u;
 
 // raytpnn.engine.tables
 constexpr double SMALLEST_MEAN = 0x1.4484bfeebc2a0p-100;
+constexpr double SMALLEST_HEIGHT = 0x1.5798ee2308c3ap-27;
 
 // raytpnn.engine.moves.coefficient
 constexpr double LOG_2_PI = 0x1.d67f1c864beb4p+0;
@@ -96,7 +99,11 @@ constexpr double UNIFORM_PRECISION = 0x1.8000000000000p+3;
 // raytpnn.engine.moves.trial
 constexpr int GAMMA_SLOTS = 1048576;
 
+// raytpnn.engine.moves.birth_death
+constexpr int COPY_ATTEMPT = 17;
+
 // raytpnn.engine.moves.restructure
+constexpr int JOIN_ATTEMPT = 3;
 constexpr int SCREEN_SLOTS = 1048576;
 
 // raytpnn.engine.moves.screen

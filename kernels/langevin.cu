@@ -1,4 +1,4 @@
-// Gradient and Newton sums of many terms at given derivatives, as partial sums over blocks of 4,096 rows: for
+// Gradient and Newton sums of many unbounded terms at given derivatives, as partial sums over blocks of 4,096 rows: for
 // rows that are sharded over devices. Partial sums added in block order within stripes, and stripes in order, are
 // those of `evaluate`, bit by bit.
 #include "rows.cuh"
@@ -26,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     const double* own_gamma = gamma + term * D;
     if (leader()) {
         settings.max_order = max_order;
+        settings.bounded = false;
         work.table_width = width;
         work.score = (long long)score;
         work.curvature = (long long)curvature;

@@ -49,12 +49,22 @@ UNIT int prior_count(const Settings* settings, double u) {
     return K;
 }
 
-// K terms; false if a factor has no mass. The state's K is 0 on the way: seen from a state without terms, a
-// birth takes its set from the prior.
+// Set of term k given those before it into the trial; returns its order: the leader's work.
+UNIT int prior_set(int k, int slot) {
+    const double sharing = chain.settings->sharing;
+    const Uniforms drawn = uniforms(chain.state, FOR_NEW_SET, slot, 0);
+    if (drawn.u * (1.0 + sharing * k) < sharing * k) {
+        const int pick = (int)(drawn.v * k);
+        return copy_set(pick < k - 1 ? pick : k - 1);
+    }
+    return draw_prior_set(slot, drawn.v);
+}
+
+// K terms; false if a factor has no mass.
 UNIT bool prior_terms(int K, int attempt) {
     for (int k = 0; k < K; ++k) {
         const int slot = attempt * MOST_TERMS + k;
-        if (leader()) chain.order = draw_new_set(slot);
+        if (leader()) chain.order = prior_set(k, slot);
         __syncthreads();
         const int d = chain.order;
         prior_factors(slot, d);

@@ -1,4 +1,5 @@
-// Adding, deleting or changing a variable of one term (raytpnn/engine/moves/restructure.py).
+// Adding, deleting or changing a variable of one term, or taking another term's set
+// (raytpnn/engine/moves/restructure.py).
 #pragma once
 
 #include "coefficient.cuh"
@@ -14,15 +15,21 @@ UNIT double log_pick(const int* features, int d, int feature) {
     return log(weight / weight_off_set(features, d));
 }
 
-// Set part of the ratio for d -> d + 1 variables by adding `feature` to the set `small`.
+// Log prior of the trial's d features in the place of term k's set, given the other terms.
+UNIT double log_prior_change(int k, int d) {
+    const double proposed = log_set_weight(chain.trial_features, d, k);
+    return proposed - log_set_weight(chain.state->features[k], (int)chain.state->order[k], k);
+}
+
+// Log proposals of the ratio for d -> d + 1 variables by adding `feature` to the set `small`.
 UNIT double log_adding_ratio(const int* small, int d, int feature) {
     const Settings* settings = chain.settings;
     const double forward = log(settings->q_add) + log_pick(small, d, feature);
     const double backward = log(settings->q_delete / (d + 1.0));
-    return settings->log_set_prior[d + 1] - settings->log_set_prior[d] + backward - forward;
+    return backward - forward;
 }
 
-// Set part of the ratio for d + 1 -> d variables: the reverse draws `feature` off the smaller set.
+// Log proposals of that for d + 1 -> d variables: the reverse draws `feature` off the smaller set.
 INTERNAL double log_deleting_ratio(const int* small, int d, int feature) {
     return -log_adding_ratio(small, d, feature);
 }
@@ -33,6 +40,22 @@ struct ProposedSet {
     double log_ratio;
 };
 
+// Propose the set of another term, with factors from the prior: the leader's work. The way back takes the old set
+// from another term that has it: if there is none, there is no way back.
+UNIT ProposedSet propose_join(int k, int slot) {
+    const State* state = chain.state;
+    const int others = (int)state->K - 1;
+    const int left = terms_on_set(state->features[k], (int)state->order[k], k);
+    if (others < 1 || left == 0) return {JOINING, 0, 0, 0.0};
+    const int pick = (int)(uniforms(state, FOR_RESTRUCTURE, slot, JOIN_ATTEMPT).v * others);
+    int other = pick < others - 1 ? pick : others - 1;
+    if (other >= k) ++other;
+    const int d = copy_set(other);
+    for (int j = 0; j < d; ++j) prior_factor(FOR_JOINED_FACTOR, slot * MOST_VARIABLES + j, j);
+    const int joined = terms_on_set(state->features[other], d, k);
+    return {JOINING, d, 0, log_prior_change(k, d) + log(left / (1.0 * joined))};
+}
+
 // Propose a set into the trial: the leader's work.
 UNIT ProposedSet propose_set(int k, int slot) {
     const Settings* settings = chain.settings;
@@ -40,6 +63,8 @@ UNIT ProposedSet propose_set(int k, int slot) {
     const int d = (int)state->order[k];
     const int* features = state->features[k];
     int* trial = chain.trial_features;
+    if (settings->sharing > 0.0 && uniforms(state, FOR_RESTRUCTURE, slot, JOIN_ATTEMPT).u < settings->q_join)
+        return propose_join(k, slot);
     const Uniforms drawn = uniforms(state, FOR_RESTRUCTURE, slot, 0);
     const Uniforms more = uniforms(state, FOR_RESTRUCTURE, slot, 1);
     const int move = drawn.u < settings->q_add ? ADDING
@@ -58,7 +83,7 @@ UNIT ProposedSet propose_set(int k, int slot) {
     }
     if (move == DELETING) {
         if (kept == 0) return {move, 0, 0, 0.0};
-        return {move, kept, 0, log_deleting_ratio(trial, kept, features[place])};
+        return {move, kept, 0, log_prior_change(k, kept) + log_deleting_ratio(trial, kept, features[place])};
     }
     if (kept >= settings->max_order || d >= chain.problem->p) return {move, 0, 0, 0.0};
     const int j = draw_off_set(features, d, more.u);
@@ -71,8 +96,9 @@ UNIT ProposedSet propose_set(int k, int slot) {
     } else {
         prior_factor(FOR_RESTRUCTURE_FACTOR, slot, kept);
     }
-    if (move == ADDING) return {move, d + 1, d, log_adding_ratio(features, d, j)};
-    return {move, d, 0, log_pick(trial, d, features[place]) - log_pick(features, d, j)};
+    if (move == ADDING) return {move, d + 1, d, log_prior_change(k, d + 1) + log_adding_ratio(features, d, j)};
+    const double picks = log_pick(trial, d, features[place]) - log_pick(features, d, j);
+    return {move, d, 0, log_prior_change(k, d) + picks};
 }
 
 // Give the proposed set a coefficient, and accept or reject.

@@ -110,7 +110,9 @@ UNIT bool death_passes(int slot, int k) {
 }
 
 // Group of the change of a set that is proposed.
-INTERNAL int group_of_move() { return chain.move == CHANGING ? SCREEN_CHANGE : SCREEN_ADD_DELETE; }
+INTERNAL int group_of_move() {
+    return chain.move == ADDING || chain.move == DELETING ? SCREEN_ADD_DELETE : SCREEN_CHANGE;
+}
 
 // Whether the trial passes in the place of term k.
 UNIT bool restructure_passes(int k, int slot) {

@@ -78,4 +78,31 @@ UNIT double extension_weight(const int* features, int d, int skip) {
     return total;
 }
 
+// Number of terms, but `skip`, whose set is that of the first d features.
+UNIT int terms_on_set(const int* features, int d, int skip) {
+    const State* state = chain.state;
+    int count = 0;
+    for (int k = 0; k < state->K; ++k) {
+        if (k == skip || state->order[k] != d) continue;
+        bool same = true;
+        for (int i = 0; i < d; ++i) same = same && contains(state->features[k], d, features[i]);
+        count += same;
+    }
+    return count;
+}
+
+// Log of what the prior of a term's set given the others is proportional to, all terms but `skip`.
+UNIT double log_set_weight(const int* features, int d, int skip) {
+    const Settings* settings = chain.settings;
+    if (settings->sharing == 0.0) return settings->log_set_prior[d];
+    return log(exp(settings->log_set_prior[d]) + settings->sharing * terms_on_set(features, d, skip));
+}
+
+// Set of term k into the trial; returns its order.
+INTERNAL int copy_set(int k) {
+    const int d = (int)chain.state->order[k];
+    for (int i = 0; i < d; ++i) chain.trial_features[i] = chain.state->features[k][i];
+    return d;
+}
+
 }  // namespace raytpnn

@@ -19,6 +19,7 @@ _HOMES = {
     "Moves": "raytpnn.engine.settings",
     "Resources": "raytpnn.chains.resources",
     "RunError": "raytpnn.storage.errors",
+    "ConvergenceWarning": "raytpnn.posterior.verdict",
     "Tempering": "raytpnn.chains.tempering",
     "read_expression": "raytpnn.data.expression",
     "read_annotation": "raytpnn.data.annotation",
@@ -30,6 +31,7 @@ _HOMES = {
 __all__ = [
     "BayesianTPNNClassifier",
     "BayesianTPNNRegressor",
+    "ConvergenceWarning",
     "Moves",
     "Posterior",
     "Prior",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load
+    from raytpnn.posterior.verdict import ConvergenceWarning
     from raytpnn.sampling import resume, sample
     from raytpnn.storage.errors import RunError
     from raytpnn.tuning.tune import tune

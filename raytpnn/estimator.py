@@ -12,6 +12,8 @@ from sklearn.utils import assert_all_finite, check_array, check_random_state, co
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from raytpnn.data.response import Response
+from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ OPTIONS = (
     "missing_indicators",
     "minibatch",
     "delayed_acceptance",
+    "max_sweeps",
 )
 REGRESSION_FAMILIES = ("gaussian", "poisson")
 
@@ -50,7 +53,9 @@ class BayesianTPNN(BaseEstimator):
 
     Parameters
     ----------
-    chains, warmup, draws, thin : int
+    chains, warmup : int
+    draws, thin, max_sweeps : int, optional
+        Without `draws`, chains go on until they have converged, for at most `max_sweeps` sweeps.
     prior : Prior, optional
     moves : Moves, optional
     feature_weights : None, (p,) array, "xgboost" or "marginal"
@@ -81,8 +86,8 @@ class BayesianTPNN(BaseEstimator):
         *,
         chains: int = 4,
         warmup: int = 1000,
-        draws: int = 1000,
-        thin: int = 1,
+        draws: int | None = None,
+        thin: int | None = None,
         prior: Prior | None = None,
         moves: Moves | None = None,
         feature_weights: Any = None,
@@ -95,6 +100,7 @@ class BayesianTPNN(BaseEstimator):
         missing_indicators: bool = False,
         minibatch: int | None = None,
         delayed_acceptance: bool = False,
+        max_sweeps: int | None = None,
         random_state: Any = None,
     ):
         self.chains = chains
@@ -113,6 +119,7 @@ class BayesianTPNN(BaseEstimator):
         self.missing_indicators = missing_indicators
         self.minibatch = minibatch
         self.delayed_acceptance = delayed_acceptance
+        self.max_sweeps = max_sweeps
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -140,7 +147,7 @@ class BayesianTPNN(BaseEstimator):
         total = importance.sum()
         return importance / total if total > 0.0 else importance
 
-    def _fit(self, X: Any, y: np.ndarray, family: str, sample_weight: Any, offset: Any) -> None:
+    def _fit(self, X: Any, y: np.ndarray | Response, family: str, sample_weight: Any, offset: Any) -> None:
         """Sample the posterior from a table and a response already checked."""
         options = {name: getattr(self, name) for name in OPTIONS}
         weight = None if sample_weight is None else np.asarray(sample_weight)
@@ -149,9 +156,12 @@ class BayesianTPNN(BaseEstimator):
                 "Sample weights must contain at least one non-zero number; with weights of 0 alone, "
                 "raytpnn.sample gives the prior"
             )
-        self.posterior_ = sample(
-            X, y, family, seed=self._seed(), sample_weight=weight, offset=offset, **options
-        )
+        with quiet():
+            self.posterior_ = sample(
+                X, y, family, seed=self._seed(), sample_weight=weight, offset=offset, **options
+            )
+        # Seen from the line that called `fit`.
+        warn_unless_converged(self.posterior_, stacklevel=3)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -189,7 +199,7 @@ class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
     family : {"gaussian", "poisson"}
         Distribution of the response: a real number with noise, or a count.
     chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators, minibatch, delayed_acceptance
+time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         As in `raytpnn.sample`.
     random_state : int, RandomState instance or None
         An int is the seed of the sampler.
@@ -208,8 +218,8 @@ time_limit, missing_indicators, minibatch, delayed_acceptance
         *,
         chains: int = 4,
         warmup: int = 1000,
-        draws: int = 1000,
-        thin: int = 1,
+        draws: int | None = None,
+        thin: int | None = None,
         prior: Prior | None = None,
         moves: Moves | None = None,
         feature_weights: Any = None,
@@ -222,6 +232,7 @@ time_limit, missing_indicators, minibatch, delayed_acceptance
         missing_indicators: bool = False,
         minibatch: int | None = None,
         delayed_acceptance: bool = False,
+        max_sweeps: int | None = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -241,6 +252,7 @@ time_limit, missing_indicators, minibatch, delayed_acceptance
             missing_indicators=missing_indicators,
             minibatch=minibatch,
             delayed_acceptance=delayed_acceptance,
+            max_sweeps=max_sweeps,
             random_state=random_state,
         )
         self.family = family
@@ -295,7 +307,7 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     Parameters
     ----------
     chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators, minibatch, delayed_acceptance
+time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         As in `raytpnn.sample`.
     random_state : int, RandomState instance or None
         An int is the seed of the sampler.
@@ -332,11 +344,13 @@ time_limit, missing_indicators, minibatch, delayed_acceptance
             Known part of the log odds.
         """
         X, y = self._table(X, reset=True), checked_labels(y, "BayesianTPNNClassifier")
-        self.classes_, number = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y holds 1 class only, {self.classes_[0]!r}; two classes are needed")
-        self._fit(X, number.astype(np.float64), "bernoulli", sample_weight, offset)
-        self.posterior_.classes = tuple(self.classes_.tolist())
+        classes, number = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y holds 1 class only, {classes[0]!r}; two classes are needed")
+        # With its classes, so that a run that is kept in `out` knows them too.
+        zero, one = classes.tolist()
+        self._fit(X, Response(number.astype(np.float64), (zero, one)), "bernoulli", sample_weight, offset)
+        self.classes_ = classes
         return self
 
     def predict_proba(self, X: Any, offset: Any = None) -> np.ndarray:

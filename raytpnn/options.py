@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
 from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK
+from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT
+from raytpnn.storage.length import MAX_SWEEPS, MOST_DRAWS, Length
 
 __all__ = [
     "check_choices",
@@ -19,8 +22,9 @@ __all__ = [
     "check_sharding",
     "check_subset_of_shards",
     "check_subsets",
-    "check_target",
+    "goal_of",
     "instance_of",
+    "length_asked",
 ]
 
 
@@ -38,14 +42,45 @@ def check_counts(**counts: tuple[Any, int]) -> None:
     for name, (value, least) in counts.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    if counts["seed"][0] >= 2**64:
+    if "seed" in counts and counts["seed"][0] >= 2**64:
         raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
 
 
-def check_target(goal: Goal, chains: int) -> None:
-    """Raise ValueError if there are too few chains for the goal."""
-    if goal.rhat is not None and chains < 2:
-        raise ValueError(f"target_rhat={goal.rhat!r} compares chains: at least 2 are needed, got {chains}")
+def length_asked(chains: int, warmup: int, draws: Any, thin: Any, max_sweeps: Any) -> Length:
+    """Length of chains as asked for; ValueError if it cannot be."""
+    if thin is not None:
+        check_counts(thin=(thin, 1))
+    if draws is not None:
+        check_counts(draws=(draws, 1))
+        if max_sweeps is not None:
+            raise ValueError(
+                f"max_sweeps={max_sweeps!r} limits a run that goes on until it has converged; leave it out, "
+                f"or draws={draws!r}"
+            )
+        return Length(chains, warmup, draws, thin or 1)
+    most = MAX_SWEEPS if max_sweeps is None else max_sweeps
+    check_counts(max_sweeps=(most, 1))
+    if most <= warmup:
+        raise ValueError(
+            f"max_sweeps must be more than the warm-up, got max_sweeps={most} and warmup={warmup}: no draw "
+            "would be left"
+        )
+    return Length(chains, warmup, None, thin or 1, max_sweeps=most)
+
+
+def goal_of(goal: Goal, length: Length) -> Goal:
+    """When to stop, the usual limits filled in for chains that go on until they have converged."""
+    if not length.until:
+        return goal
+    ess = GOOD_ESS if goal.ess is None else goal.ess
+    # Thinning leaves at least half as many draws as the most.
+    most = length.chains * MOST_DRAWS / 2
+    if ess > most:
+        raise ValueError(
+            f"target_ess={ess:g} is more than {most:.0f}, the draws that {length.chains} chain(s) are sure "
+            "to keep when their number is not given; give draws, or more chains"
+        )
+    return replace(goal, rhat=GOOD_RHAT if goal.rhat is None else goal.rhat, ess=ess)
 
 
 def check_sharding(shards: int, backend: str, tempering: Any) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from raytpnn.chains.account import options_of, outcome_of
 from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
 from raytpnn.chains.coordinator import Finish, Goal
+from raytpnn.chains.ownership import check_free, new_run, owned
 from raytpnn.chains.plan import Length, make_plan
 from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
@@ -41,12 +42,14 @@ from raytpnn.options import (
     check_sharding,
     check_subset_of_shards,
     check_subsets,
-    check_target,
+    goal_of,
     instance_of,
+    length_asked,
 )
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.storage import load, read_draws, refuse_to_replace
+from raytpnn.posterior.storage import load, read_draws, read_encoder
+from raytpnn.posterior.verdict import warn_unless_converged
 from raytpnn.storage.place import Place
 
 __all__ = ["resume", "sample"]
@@ -60,8 +63,8 @@ def sample(
     family: str = "gaussian",
     chains: int = 4,
     warmup: int = 1000,
-    draws: int = 1000,
-    thin: int = 1,
+    draws: int | None = None,
+    thin: int | None = None,
     seed: int = 0,
     prior: Prior | None = None,
     moves: Moves | None = None,
@@ -84,6 +87,7 @@ def sample(
     missing_indicators: bool = False,
     resources: Resources | None = None,
     streaming: bool | None = None,
+    max_sweeps: int | None = None,
 ) -> Posterior:
     """Sample the posterior of a Bayesian tensor product neural network.
 
@@ -94,8 +98,21 @@ def sample(
     y : (n,) or str
         Response: numbers, two classes (bernoulli) or counts (poisson); or its column of X.
     family : {"gaussian", "bernoulli", "poisson"}
-    chains, warmup, draws, thin : int
-        Independent chains; sweeps thrown away at the start of each; draws kept of each; sweeps a draw.
+    chains, warmup : int
+        Independent chains; sweeps thrown away at the start of each.
+    draws : int, optional
+        Draws kept of each chain: just so many. Not given: chains go on until they have converged, that is,
+        until R-hat is at most 1.01 and there are 400 effective draws (bulk and tail, all chains together) of
+        all that users read: f at up to 64 training rows, the log-likelihood, the noise, and the importance of
+        the features and components that lead (a twentieth of the total or more). K and the learned scales are
+        shown, but do not decide. At least the first quarter of a chain then counts as warm-up, and later
+        sweeps are thinned on the way, so that each chain has at most 1,000 draws.
+    thin : int, optional
+        Sweeps a draw; 1 if not given. Without `draws` that is where thinning begins: it doubles whenever a
+        chain would have more than 1,000 draws.
+    max_sweeps : int, optional
+        Sweeps of each chain, warm-up included, after which a run without `draws` ends, converged or not;
+        20,000 if not given. It is no time, so that the same seed gives the same draws.
     seed : int
         The same seed gives the same draws, whatever executes them.
     prior : Prior, optional
@@ -127,8 +144,8 @@ def sample(
     progress : bool or Reporter
         Report to standard error while sampling, or to a reporter of your own.
     target_rhat, target_ess : float, optional
-        Stop at the first round of blocks at which R-hat of every watched quantity is at most this, its
-        effective number of draws (bulk and tail, all chains together) at least that.
+        Other limits than 1.01 and 400 for a run without `draws`; both have to be met. With `draws`, stop
+        before the last one when those that are given are met.
     time_limit : float, optional
         Seconds after which no new block begins; what was drawn is kept.
     missing_indicators : bool
@@ -164,26 +181,38 @@ def sample(
         If an option, a column or a value cannot be used; the message names it.
     KeyboardInterrupt
         If interrupted before the first draw. Later, what was drawn is returned with a warning.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains have not converged, whatever ended them; `Posterior.verdict` says what to do.
     """
     prior = instance_of("prior", prior, Prior)
     moves = instance_of("moves", moves, Moves)
     if tempering is not None:
         tempering = instance_of("tempering", tempering, Tempering)
     likelihood = get_family(family)
-    check_counts(chains=(chains, 1), warmup=(warmup, 0), draws=(draws, 1), thin=(thin, 1), seed=(seed, 0))
+    check_counts(chains=(chains, 1), warmup=(warmup, 0), seed=(seed, 0))
+    length = length_asked(chains, warmup, draws, thin, max_sweeps)
     check_choices(prior)
     check_backend(backend)
     backend = check_subsets(minibatch, delayed_acceptance, tempering, backend)
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
+    ways = replace(ways, goal=goal_of(ways.goal, length))
     check_shards(shards)
     backend, ways = _with_backend(backend, ways, shards)
     check_sharding(shards, backend, tempering)
-    check_target(ways.goal, chains)
     place = None if out is None else Place(out)
     if place is not None:
-        refuse_to_replace(place, overwrite=False)
+        check_free(place)
     helper = None if backend == "cuda" and shards == 1 else CompileHelper()
-    with connected(ways), RoomForCodes(None if place is None else place.path) as room:
+    with (
+        new_run(place, ways.reporter.say) as lease,
+        connected(ways) as session,
+        RoomForCodes(None if place is None else place.path) as room,
+    ):
+        if place is None and session is not None:
+            session.refuse_other_machines()
         begin = time.monotonic()
         X, y, sample_weight, offset = training_columns(X, y, sample_weight, offset, streaming=streaming)
         runs_on = "ray" if ways.on_ray else "threads"
@@ -197,7 +226,6 @@ def sample(
             scheme, bins, response.values, likelihood, encoder, sample_weight=weight
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
-        length = Length(chains, warmup, draws, thin)
         subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
         check_subset_of_shards(bins.n_rows, subsets.rows, shards)
         plan = make_plan(
@@ -205,22 +233,23 @@ def sample(
         )
         config = options_of(plan, feature_weights, max_bins, minibatch, bool(delayed_acceptance))
         config |= {"encode_seconds": time.monotonic() - begin}
+        config |= {"target_rhat": ways.goal.rhat, "target_ess": ways.goal.ess}
         if helper is not None:
             helper.finish()
-        ways.reporter.expect(length.sweeps, warmup)
+        ways.reporter.expect(length.sweeps, warmup, length.until)
         journal = empty_journal(plan)
         with _where_blocks_go(place, ways.on_ray) as folder:
             store: MemoryStore | Run = MemoryStore()
             if folder is not None:
-                store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path)
+                store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
             room.close()
             finish = conduct(plan, store, journal, encoder.labels, ways)
             config |= outcome_of(plan, journal, finish, ways)
             if isinstance(store, Run):
                 store.end(config, finish.rounds)
-            drawn = _drawn(store, finish)
+            drawn = _drawn(store, finish, length, bins.n_features)
             _tell_if_short(drawn, finish, length)
-    return Posterior(
+    posterior = Posterior(
         draws=drawn,
         encoder=encoder,
         bins=bins,
@@ -231,6 +260,8 @@ def sample(
         classes=response.classes,
         config=config,
     )
+    warn_unless_converged(posterior)
+    return posterior
 
 
 def resume(
@@ -246,6 +277,7 @@ def resume(
     resources: Resources | None = None,
     backend: str | None = None,
     shards: int | None = None,
+    max_sweeps: int | None = None,
 ) -> Posterior:
     """Go on with a run: the draws are those of one that was never disturbed.
 
@@ -255,10 +287,13 @@ def resume(
     ----------
     run : path or URI
         Folder of a run that `raytpnn.sample(out=...)` or `raytpnn fit` began.
-    chains, draws : int, optional
-        More chains, or more draws of each, than the run was begun with.
-    executor, address, progress, target_rhat, target_ess, time_limit, resources
+    chains, draws, max_sweeps : int, optional
+        More chains, or more draws of each, than the run was begun with. A run that was begun without a number
+        of draws goes on until it has converged, and can be given more sweeps instead.
+    executor, address, progress, time_limit, resources
         As for `raytpnn.sample`.
+    target_rhat, target_ess : float, optional
+        As for `raytpnn.sample`; of a run without a number of draws, those it was begun with if not given.
     backend : str, optional
         That of the run if not given; another gives the same draws.
     shards : int, optional
@@ -270,7 +305,22 @@ def resume(
         If there is no run, another version began it, or its data are damaged.
     """
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
-    opened = Run.open(Place(run))
+    place = Place(run)
+    # What is no run gets no owner.
+    Run.open(place)
+    with owned(place, ways.reporter.say) as lease:
+        opened = Run.open(place, lease)
+        opened.lengthen(chains, draws, max_sweeps)
+        return _go_on(opened, ways, backend, shards)
+
+
+def _go_on(
+    opened: Run,
+    ways: Ways,
+    backend: str | None,
+    shards: int | None,
+) -> Posterior:
+    """Go on with a run that this process owns."""
     told = opened.manifest["plan"]
     asked = opened.manifest["config"]
     told["shards"] = told.get("shards", 1) if shards is None else shards
@@ -279,27 +329,33 @@ def resume(
     backend = check_subsets(asked.get("minibatch"), delayed, None, backend or told["backend"])
     told["backend"], ways = _with_backend(backend, ways, told["shards"])
     check_sharding(told["shards"], told["backend"], told["tempering"])
-    opened.lengthen(chains, draws)
-    check_target(ways.goal, opened.length.chains)
-    opened.place.sweep_up()
+    if opened.length.until:
+        goal = Goal(
+            ways.goal.rhat or asked.get("target_rhat"),
+            ways.goal.ess or asked.get("target_ess"),
+            ways.goal.seconds,
+        )
+        ways = replace(ways, goal=goal_of(goal, opened.length))
     rows = opened.rows()
     journal, problems = journal_of(opened)
     for problem in problems:
-        warnings.warn(f"{problem}; the block is run again", stacklevel=2)
+        warnings.warn(f"{problem}; the block is run again", stacklevel=3)
     plan = opened.plan(rows)
     check_subset_of_shards(rows.bins.n_rows, plan.subsets.rows, plan.shards)
-    ways.reporter.expect(plan.length.sweeps, plan.length.warmup)
+    ways.reporter.expect(plan.length.sweeps, plan.length.warmup, plan.length.until)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
     with connected(ways) if any(journal.to_do) else nullcontext():
-        finish = conduct(plan, opened, journal, rows.bins.names, ways)
+        labels = read_encoder(opened.place, opened.manifest["files"]).labels
+        finish = conduct(plan, opened, journal, labels, ways)
     config = opened.manifest["config"] | outcome_of(plan, journal, finish, ways)
     config["sampling_seconds"] += before
     opened.end(config, finish.rounds)
     if not opened.manifest["n_draws"]:
         raise _nothing_drawn(finish)
     posterior = load(opened.place.uri)
-    _tell_if_short(posterior.draws, finish, plan.length)
+    _tell_if_short(posterior.draws, finish, plan.length, stacklevel=4)
+    warn_unless_converged(posterior)
     return posterior
 
 
@@ -353,20 +409,25 @@ def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
 
 
-def _drawn(store: MemoryStore | Run, finish: Finish) -> Draws:
+def _drawn(store: MemoryStore | Run, finish: Finish, length: Length, n_features: int) -> Draws:
     """Draws that count."""
     if isinstance(store, Run):
         if store.manifest["n_draws"]:
-            return read_draws(store.place, store.manifest["files"], "; `raytpnn resume` makes it again")
+            advice, counted = "; `raytpnn resume` makes it again", store.manifest.get("counted")
+            return read_draws(store.place, store.manifest["files"], advice, n_features, counted)
         raise _nothing_drawn(finish)
     parts = [
         part
         for (_, block), part in sorted(store.draws.items())
         if finish.rounds is None or block < finish.rounds
     ]
-    if not parts:
+    drawn = Draws.concatenate(parts) if parts else None
+    if drawn is not None and length.until:
+        assert finish.rounds is not None
+        drawn = drawn.counted(length.counted(length.sweeps_of(finish.rounds)))
+    if drawn is None or not drawn.n_draws:
         raise _nothing_drawn(finish)
-    return Draws.concatenate(parts)
+    return drawn
 
 
 def _nothing_drawn(finish: Finish) -> BaseException:
@@ -376,10 +437,11 @@ def _nothing_drawn(finish: Finish) -> BaseException:
     return ValueError("the time limit ended the run before its first draw; give it more time")
 
 
-def _tell_if_short(drawn: Draws, finish: Finish, length: Length) -> None:
+def _tell_if_short(drawn: Draws, finish: Finish, length: Length, stacklevel: int = 3) -> None:
     """Warn if there are fewer draws than were asked for."""
     if finish.stopped in ("interrupt", "time limit"):
         counts = [int(np.sum(drawn.chain == chain)) for chain in range(length.chains)]
+        asked = f" of {length.draws}" if length.draws is not None else ""
         warnings.warn(
-            f"stopped by {finish.stopped}: kept {counts} draws of {length.draws} for each chain", stacklevel=3
+            f"stopped by {finish.stopped}: kept {counts} draws{asked} for each chain", stacklevel=stacklevel
         )

@@ -23,9 +23,11 @@ from raytpnn.engine.layout import (
     NUISANCE,
     SIGMA_BETA2,
 )
+from raytpnn.engine.reference import marginal_of
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import Problem, build_problem, build_settings
 from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
 from raytpnn.model.families import Family, get_family
 from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
@@ -95,15 +97,34 @@ class Case:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
 
     def prior_draw(self) -> PriorDraw:
-        return sample_prior(
-            self.prior,
-            self.rng,
-            len(self.problem.y),
-            len(self.problem.codes),
-            self.family.name,
-            noise_scale=self.noise_scale,
-            intercept_mean=float(self.settings.intercept_mean),
-        )
+        """A state whose factors all have prior mass."""
+        while True:
+            draw = sample_prior(
+                self.prior,
+                self.rng,
+                len(self.problem.y),
+                len(self.problem.codes),
+                self.family.name,
+                noise_scale=self.noise_scale,
+                intercept_mean=float(self.settings.intercept_mean),
+            )
+            factors = [
+                (j, b, gamma)
+                for term in draw.terms
+                for j, b, gamma in zip(term.features, term.b, term.gamma, strict=True)
+            ]
+            if all(self.has_mass(int(j), float(b), float(gamma)) for j, b, gamma in factors):
+                return draw
+
+    def has_mass(self, feature: int, b: float, gamma: float) -> bool:
+        """Whether a factor can be told from rounding."""
+        value, weight = marginal_of(self.problem.record, feature)
+        with np.errstate(over="ignore"):
+            s = 1.0 / (1.0 + np.exp((b - value) / gamma))
+        c = weight @ s
+        if not c >= SMALLEST_MEAN:
+            return False
+        return not self.prior.bounded or np.abs(1.0 - s / c).max() >= SMALLEST_HEIGHT
 
     def load(self, draw: PriorDraw, stream: int) -> None:
         """Put a prior draw into the chain's state, on its own random stream."""
@@ -171,6 +192,7 @@ class Case:
                 scale(fit[1] - fit[2]),
                 scale(state.scalar[FIT_LOGLIK] / state.scalar[NUISANCE] / len(fit)),
                 scale(np.mean(fit * self.problem.y)),
+                len({frozenset(state.features[k, : order[k]].tolist()) for k in range(K)}),
             ]
         )
 
@@ -198,8 +220,19 @@ def make_case(
     """
     likelihood = get_family(family)
     prior = prior or Prior(
-        K_max=4, C0=0.1, max_order=3, alpha_adding=0.95, gamma_adding=0.1, intercept_sd=0.5, v=8.0
+        K_max=4,
+        C0=0.1,
+        max_order=3,
+        alpha_adding=0.95,
+        gamma_adding=0.1,
+        intercept_sd=0.5,
+        v=8.0,
+        sharing=0.4,
+        b_gamma_shape=2.0,
+        sigma_beta2_shape=2.0,
+        sigma_beta2_scale=1.0,
     )
+    prior = prior.resolved(n, p, family)
     moves = moves or Moves()
     bins = random_bins(n, p, seed, dtype, missing)
     rng = np.random.default_rng(seed + 1)
@@ -211,6 +244,6 @@ def make_case(
     settings = build_settings(problem, likelihood, prior, moves, 1.0, subsets)
     settings.intercept_mean = 0.3
     noise_scale = float(settings.v_lambda) / prior.v
-    state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.fixed_b_gamma(), 0.1)
+    state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.start("b_gamma"), 0.1)
     chain = Chain(problem, settings, state, run_block or block_runner(backend), np.arange(0, n, 3))
     return Case(likelihood, prior, moves, problem, settings, chain, noise_scale)

@@ -13,6 +13,11 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run tests marked slow")
 
 
+def pytest_configure(config):
+    # Runs of tests are short: those that are about the warning ask for it.
+    config.addinivalue_line("filterwarnings", "ignore::raytpnn.ConvergenceWarning")
+
+
 def pytest_collection_modifyitems(config, items):
     wanted = {"slow": config.getoption("--slow"), "kernels": "kernels" in (config.getoption("-m") or "")}
     ways = {"slow": "--slow", "kernels": "-m kernels"}

@@ -16,6 +16,7 @@ from raytpnn.engine.chain import new_state
 from raytpnn.engine.execution import EnsembleRunner, ensemble_runner
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import build_problem, build_settings
+from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
 
@@ -78,8 +79,8 @@ class SmallModel:
             chain,
             Moves().step_size,
             1.0,
-            self.prior.fixed_b_gamma(),
-            self.prior.fixed_sigma_beta2(self.family),
+            self.prior.start("b_gamma"),
+            self.prior.start("sigma_beta2"),
         )
         return ReplicaSet(self.problem, self.settings, state, tempering, runner or ensemble_runner("numba"))
 
@@ -90,8 +91,13 @@ class SmallModel:
         argument = (self.value[feature] - b.ravel()[:, None]) / gamma.ravel()[:, None]
         s = 1.0 / (1.0 + np.exp(-np.clip(argument, -700, 700)))
         c = s @ self.weight[feature]
-        inside = c > 1e-30
-        return (1.0 - s[inside] / c[inside, None])[:, self.codes[feature]]
+        inside = c > SMALLEST_MEAN
+        factor = 1.0 - s[inside] / c[inside, None]
+        if self.prior.bounded:
+            height = np.abs(factor).max(axis=1, keepdims=True)
+            has_mass = height[:, 0] >= SMALLEST_HEIGHT
+            factor = factor[has_mass] / height[has_mass]
+        return factor[:, self.codes[feature]]
 
     def noise_nodes(self, size: int) -> np.ndarray:
         """Noise variances of equal prior mass."""

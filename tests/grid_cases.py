@@ -20,7 +20,7 @@ from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
 # High orders are likely: all from 1 to 4 are met.
-PRIOR = Prior(K_max=10, max_order=4, gamma_adding=0.3)
+PRIOR = Prior(K_max=10, max_order=4, gamma_adding=0.3, sharing=0.3)
 ORDERS = ("ascending", "descending", "random")
 
 

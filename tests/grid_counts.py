@@ -13,6 +13,7 @@ from chain_cases import Case, make_case
 from grid_cases import CountingDevice, grid_chain
 
 from raytpnn.engine.layout import DELAYED, EXACT_ONLY
+from raytpnn.engine.settings import Moves
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.prior import Prior
 
@@ -22,7 +23,9 @@ TERMS, SWEEPS = 20, 10
 def case_of(family: str, n: int = 600, terms: int = TERMS, way: int | None = None) -> Case:
     """A chain that begins with so many terms of two variables each, on subsets in one of their ways."""
     prior = Prior(K_max=40, max_order=8, C0=0.001)
-    case = make_case(family, n=n, p=10, prior=prior, subsets=None if way is None else SubsetUse(n // 3, way))
+    subsets = None if way is None else SubsetUse(n // 3, way)
+    moves = Moves(birth_death_attempts=10)
+    case = make_case(family, n=n, p=10, prior=prior, moves=moves, subsets=subsets)
     case.chain.watched = case.chain.watched[:64]
     state, rng = case.chain.state, np.random.default_rng(2)
     state.K = terms

@@ -15,12 +15,12 @@ from raytpnn.chains.resources import Resources
 from raytpnn.chains.run import Run
 from raytpnn.storage.place import Place
 
-# A dead node is noticed in about two seconds instead of fifteen.
+# A dead node is noticed in about two seconds instead of fifteen; one that is slow to answer is not dead.
 FAST_HEALTH_CHECKS = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 200,
-    "health_check_timeout_ms": 500,
-    "health_check_failure_threshold": 3,
+    "health_check_timeout_ms": 10_000,
+    "health_check_failure_threshold": 5,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -42,3 +43,10 @@ def assert_same_draws(left, right):
     left, right = files_of(left), files_of(right)
     assert list(left) == list(right)
     assert [name for name in left if left[name] != right[name]] == []
+
+
+def manifest_of(run):
+    """Manifest without its checksum, as older versions wrote it: it can be changed and written back."""
+    manifest = json.loads((Path(run) / "manifest.json").read_text())
+    manifest.pop("checksum", None)
+    return manifest

@@ -34,7 +34,7 @@ def test_root_mean_square_error(real_data, name, limit):
     X, y = read(real_data, name)
     errors = []
     for train, test in splits(len(y)):
-        post = raytpnn.sample(X.iloc[train], y.iloc[train])
+        post = raytpnn.sample(X.iloc[train], y.iloc[train], draws=1000)
         errors.append(np.sqrt(np.mean((post.predict(X.iloc[test]) - y.iloc[test]) ** 2)))
     print(f"{name}: RMSE {np.round(errors, 3)}, mean {np.mean(errors):.4f}")
     assert np.mean(errors) <= limit
@@ -48,7 +48,9 @@ def test_madelon(real_data, weights, limit):
     X, y = read(real_data, "madelon.parquet")
     scores = []
     for train, test in splits(len(y)):
-        post = raytpnn.sample(X.iloc[train], y.iloc[train], family="bernoulli", feature_weights=weights)
+        post = raytpnn.sample(
+            X.iloc[train], y.iloc[train], family="bernoulli", draws=1000, feature_weights=weights
+        )
         scores.append(roc_auc_score(y.iloc[test], post.predict(X.iloc[test])))
     print(f"madelon, {weights}: AUROC {np.round(scores, 3)}, mean {np.mean(scores):.4f}")
     assert np.mean(scores) >= limit
@@ -59,7 +61,7 @@ def test_breast_cancer(real_data):
     X, y = read(real_data, "breast_cancer_wdbc.csv")
     losses = []
     for train, test in splits(len(y)):
-        post = raytpnn.sample(X.iloc[train], y.iloc[train], family="bernoulli")
+        post = raytpnn.sample(X.iloc[train], y.iloc[train], family="bernoulli", draws=1000)
         losses.append(-np.mean(post.log_density(X.iloc[test], y.iloc[test])))
     print(f"breast cancer: NLL {np.round(losses, 3)}, mean {np.mean(losses):.4f}")
     assert np.mean(losses) <= 0.12

@@ -35,6 +35,8 @@ def prior_of(family: str) -> Prior:
         gamma_adding=0.5,
         intercept_sd=0.7,
         v=8.0,
+        sharing=0.4,
+        sigma_beta2_shape=2.0,
         sigma_beta2_scale=0.05 if family == "poisson" else 0.5,
     )
 

@@ -198,7 +198,7 @@ def test_doctor_reports_for_people_and_programs():
     ("name", "value", "shown"),
     [
         ("RAY_AUTH_TOKEN", "abc", "(set, not shown)"),
-        ("RAYTPNN_DATA", "s3://user:pw@host/x?sig=abc&y=1 z", "s3://(not shown)@host/x?(not shown) z"),
+        ("RAYTPNN_DATA", "s3://user:pw@host/x?sig=abc&y=1 z", "s3://host/x z"),
         ("RAY_ADDRESS", "ray://head:10001", "ray://head:10001"),
         ("NUMBA_NUM_THREADS", "2", "2"),
     ],

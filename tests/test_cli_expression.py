@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call
+from cli_cases import COMMAND, SHORT, call, surroundings
 from expression_cases import matrix, series_lines, write_series
 
 import raytpnn
@@ -113,6 +115,17 @@ def test_genes(folder, fitted):
     again = pd.read_parquet(folder / "genes.parquet")
     assert list(again.columns) == list(table.columns)
     assert call("genes", out, "--out", folder / "genes.txt").returncode == 2
+
+
+def test_genes_are_written_though_nobody_reads_what_is_shown(folder, fitted):
+    reader, writer = os.pipe()
+    os.close(reader)
+    file = folder / "unread.csv"
+    with os.fdopen(writer, "wb") as closed:
+        command = [*COMMAND, "genes", str(fitted[0]), "--out", str(file)]
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, env=surroundings(), check=False)
+    assert b"Traceback" not in done.stderr
+    assert pd.read_csv(file)["gene"][0] == "GENE0"
 
 
 def test_covariates_are_an_offset_and_no_features(folder):

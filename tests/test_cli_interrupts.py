@@ -117,7 +117,10 @@ def test_interrupted_before_there_is_anything_to_save(data, tmp_path):
 
 def test_interrupted_in_warm_up(data, tmp_path):
     out = tmp_path / "run"
-    process = start("fit", data, "--target", "price", "--out", out, "--executor", "threads", "--warmup", END)
+    process = start(
+        *("fit", data, "--target", "price", "--out", out, "--executor", "threads"),
+        *("--warmup", END, "--draws", DRAWS),
+    )
     wait_for(process, "sampling:")
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=120)

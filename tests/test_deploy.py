@@ -222,6 +222,8 @@ def test_the_bucket_is_private_and_workers_may_use_no_other(monkeypatch, capsys)
         assert len(closed) == 4
         assert all(closed.values())
         assert s3.get_bucket_encryption(Bucket="runs-of-ours")
+        (rule,) = s3.get_bucket_lifecycle_configuration(Bucket="runs-of-ours")["Rules"]
+        assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
         assert "aws:SecureTransport" in s3.get_bucket_policy(Bucket="runs-of-ours")["Policy"]
         iam = boto3.client("iam", region_name="us-west-2")
         rights = iam.get_role_policy(RoleName="raytpnn-worker", PolicyName="raytpnn")["PolicyDocument"]

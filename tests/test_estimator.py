@@ -129,6 +129,40 @@ def test_classifier_with_text_labels(table):
     )
 
 
+def test_classes_are_those_of_the_run_on_disk_too(table, tmp_path):
+    X, f, _ = table
+    y = np.where(f > 0.3, "ill", "well")
+    model = BayesianTPNNClassifier(**TINY, out=tmp_path / "run").fit(X, y)
+    assert model.posterior_.classes == ("ill", "well")
+    assert raytpnn.load(tmp_path / "run").classes == ("ill", "well")
+    longer = raytpnn.resume(tmp_path / "run", draws=40, executor="threads")
+    assert longer.classes == ("ill", "well")
+    np.testing.assert_array_equal(longer.y, y == "well")
+    # A fit that is refused leaves the classes of the fit before; one that is not has its own.
+    other = np.where(f > 0.3, 7, 3)
+    with pytest.raises(FileExistsError):
+        model.fit(X, other)
+    assert model.classes_.tolist() == ["ill", "well"]
+    model.set_params(out=tmp_path / "again").fit(X, other)
+    assert model.classes_.tolist() == [3, 7]
+    assert raytpnn.load(tmp_path / "again").classes == (3, 7)
+
+
+def test_one_number_is_an_offset_in_predict_as_in_fit(table):
+    X, f, _ = table
+    model = BayesianTPNNRegressor(**TINY).fit(X, f, offset=0.25)
+    same = np.full(len(X), 0.25)
+    np.testing.assert_array_equal(model.posterior_.offset, same)
+    np.testing.assert_array_equal(model.predict(X, offset=0.25), model.predict(X, offset=same))
+    np.testing.assert_array_equal(
+        model.posterior_.interval(X, offset=1), model.posterior_.interval(X, offset=4 * same)
+    )
+    with pytest.raises(ValueError, match="offset is nan"):
+        model.predict(X, offset=np.nan)
+    with pytest.raises(ValueError, match=r"it needs shape \(250,\) or one number"):
+        model.predict(X, offset=[1.0, 2.0])
+
+
 @pytest.mark.parametrize("labels", [(False, True), (3, 7), (-1.0, 2.0)])
 def test_labels_come_back_as_they_were(table, labels):
     X, f, _ = table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from chain_cases import make_case
@@ -14,7 +16,7 @@ from raytpnn.model.basis import factor
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.model.prior import Prior
 
-PRIOR = Prior(K_max=2, max_order=4, a_gamma=1.7, intercept_sd=0.5)
+PRIOR = Prior(K_max=2, max_order=4, a_gamma=1.7, intercept_sd=0.5, sigma_beta2=0.4)
 
 
 def place_term(case, d, rng):
@@ -37,7 +39,10 @@ def log_posterior(case, bins, theta, features, log_gamma):
     state = case.chain.state
     phi = np.ones(bins.n_rows)
     for j, feature in enumerate(features):
-        phi *= factor(bins, int(feature), b[j], gamma[j])[bins_index(bins, feature)]
+        table = factor(bins, int(feature), b[j], gamma[j])
+        if case.settings.bounded:
+            table = table / np.abs(table).max()
+        phi *= table[bins_index(bins, feature)]
     fit = case.problem.offset + state.scalar[0] + beta * phi
     value = np.sum(case.problem.w * case.family.row_loglik(case.problem.y, fit)) / state.scalar[1]
     power = PRIOR.a_gamma if log_gamma else PRIOR.a_gamma - 1.0
@@ -54,11 +59,12 @@ def bins_index(bins, feature):
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize("log_gamma", [True, False])
-def test_gradient_agrees_with_finite_differences(family, order, log_gamma):
+@pytest.mark.parametrize("bounded", [True, False])
+def test_gradient_agrees_with_finite_differences(family, order, log_gamma, bounded):
     from chain_cases import random_bins
 
-    moves = Moves(log_gamma=log_gamma)
-    case = make_case(family, n=40, p=6, prior=PRIOR, moves=moves, missing=0.1, backend="reference")
+    moves, prior = Moves(log_gamma=log_gamma), replace(PRIOR, bounded=bounded)
+    case = make_case(family, n=40, p=6, prior=prior, moves=moves, missing=0.1, backend="reference")
     bins = random_bins(40, 6, 0, missing=0.1)
     rng = np.random.default_rng(order)
     tables = reference_of(langevin.term_tables.unit)
@@ -88,6 +94,23 @@ def test_gradient_agrees_with_finite_differences(family, order, log_gamma):
         scale = 1.0 + np.abs(numeric).max()
         np.testing.assert_allclose(gradient, numeric, atol=2e-5 * scale)
         assert np.all(precision > 0)
+
+
+def test_a_gradient_without_the_height_would_be_seen():
+    """The slope of a bounded factor is not that of an unbounded one divided by the height."""
+    from chain_cases import random_bins
+
+    bins = random_bins(40, 3, 0)
+    b, gamma, h = 0.7, 0.2, 1e-6
+
+    def bounded(at):
+        table = factor(bins, 1, at, gamma)
+        return table / np.abs(table).max()
+
+    numeric = (bounded(b + h) - bounded(b - h)) / (2 * h)
+    slope = (factor(bins, 1, b + h, gamma) - factor(bins, 1, b - h, gamma)) / (2 * h)
+    forgotten = slope / np.abs(factor(bins, 1, b, gamma)).max()
+    assert np.abs(numeric - forgotten).max() > 0.1
 
 
 def test_a_wrong_gradient_would_be_seen():

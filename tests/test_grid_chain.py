@@ -40,7 +40,9 @@ def test_draws_are_those_of_the_compiled_chain(family):
 @pytest.mark.parametrize(("family", "count"), [("gaussian", 2), ("bernoulli", 4), ("poisson", 1)])
 def test_no_draw_depends_on_the_devices(family, count):
     """Three row blocks, the last one short: most stripes are empty, and so is the first of four devices."""
-    case = weighed(make_case(family, n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3)))
+    case = weighed(
+        make_case(family, n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3, sharing=0.3))
+    )
     assert run_on(case, count, (3, 2), "late copies") == []
 
 
@@ -55,7 +57,9 @@ def test_orders_up_to_four_are_met():
 @pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_stripe_has_rows(family, count):
-    case = weighed(make_case(family, n=70_001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=4)))
+    case = weighed(
+        make_case(family, n=70_001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=4, sharing=0.3))
+    )
     assert run_on(case, count, (4, 3)) == []
 
 
@@ -79,7 +83,7 @@ def test_stripes_of_any_length():
     n = 5000
     stripe = np.sort(np.random.default_rng(3).integers(0, n + 1, 17))
     stripe[0], stripe[5:8], stripe[-1] = 0, stripe[5], n
-    case = weighed(make_case("gaussian", n=n, p=5, prior=Prior(K_max=6, max_order=3)), stripe)
+    case = weighed(make_case("gaussian", n=n, p=5, prior=Prior(K_max=6, max_order=3, sharing=0.3)), stripe)
     assert run_on(case, 4, (4,)) == []
 
 
@@ -129,7 +133,9 @@ def test_a_chain_goes_back_to_a_checkpoint():
 
 @pytest.mark.parametrize("counts", [(1, 1), (1, 2, 1, 1)], ids=["two", "four"])
 def test_processes_join_their_stripes(counts):
-    case = weighed(make_case("poisson", n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3)))
+    case = weighed(
+        make_case("poisson", n=9001, p=5, missing=0.05, prior=Prior(K_max=6, max_order=3, sharing=0.3))
+    )
     cuts = np.linspace(0, 16, len(counts) + 1).astype(int)
     meeting = Meeting(len(counts))
     chains = [
@@ -147,7 +153,7 @@ def test_processes_join_their_stripes(counts):
 
 def test_stripes_that_nobody_sends_change_the_draws():
     """Broken twin: a process that hears of its own stripes only."""
-    case = weighed(make_case("poisson", n=9001, p=5, prior=Prior(K_max=6, max_order=3)))
+    case = weighed(make_case("poisson", n=9001, p=5, prior=Prior(K_max=6, max_order=3, sharing=0.3)))
     chain = grid_chain(case, [HostDevice()], stripes=(8, 16), exchange=lambda stripes: stripes)
     assert differences(case, chain, (2,)) != []
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the ke
 FAMILIES = ("gaussian", "bernoulli", "poisson")
 WAYS = {"minibatch": EXACT_ONLY, "delayed": DELAYED, "delayed if it pays": DELAYED_IF_IT_PAYS}
 TWO_WAYS = ("minibatch", "delayed")
-SMALL = Prior(K_max=6, max_order=3)
+SMALL = Prior(K_max=6, max_order=3, sharing=0.3)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -17,9 +17,10 @@ from numba import njit
 from raytpnn.engine.binding import rebuild
 from raytpnn.engine.memory import doubles
 from raytpnn.engine.moves import langevin
-from raytpnn.engine.sets import weight_off_set
+from raytpnn.engine.sets import terms_on_set, weight_off_set
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.sweep import run_block
+from raytpnn.engine.tables import SMALLEST_MEAN, factor_table, slope_tables
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.elementary import log
 
@@ -39,11 +40,12 @@ MOVES = {
     "restructure, beta kept": only(restructure=True, conditional_beta=False),
     "langevin": only(langevin=True, step_size=1.0),
     "langevin, raw gamma": only(langevin=True, step_size=0.05, log_gamma=False, preconditioned=False),
-    "changing, location and scale kept": only(restructure=True, q_keep=1.0, q_change=1.0),
+    "changing, location and scale kept": only(restructure=True, q_keep=1.0, q_change=1.0, q_join=0.0),
     "joint_beta": only(joint_beta_every=1, step_size=0.8),
     "intercept": only(intercept=True),
     "nuisance": only(nuisance=True),
     "scales": only(scales=True),
+    "joining": only(restructure=True, q_join=0.95),
     "all together": Moves(adapt=False, step_size=0.9),
 }
 
@@ -82,8 +84,19 @@ def test_move_leaves_the_posterior_invariant(name, family):
 
 
 def test_large_counts_leave_the_posterior_invariant():
-    prior = Prior(K_max=4, C0=0.1, max_order=3, intercept_sd=0.7, sigma_beta2_scale=0.5)
+    prior = Prior(
+        K_max=4, C0=0.1, max_order=3, intercept_sd=0.7, sigma_beta2_shape=2.0, sigma_beta2_scale=0.5
+    )
     z, changed = largest_z(MOVES["all together"], "poisson", 2000, prior=prior)
+    assert changed > 0.2
+    assert z < LIMIT
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
+def test_moves_leave_the_posterior_of_the_paper_prior_invariant(family):
+    """Unbounded terms, each with a set of its own."""
+    prior = Prior(K_max=4, C0=0.1, max_order=3, bounded=False, sharing=0.0, sigma_beta2=0.05, v=8.0)
+    z, changed = largest_z(MOVES["all together"], family, 2000, prior=prior)
     assert changed > 0.2
     assert z < LIMIT
 
@@ -105,7 +118,7 @@ def deleting_by_the_old_complement(problem, settings, small, d, feature):
     off = weight_off_set(problem, small, d)
     forward = log(settings.q_add) + log(weight / (off - weight))
     backward = log(settings.q_delete / (d + 1.0))
-    return -(settings.log_set_prior[d + 1] - settings.log_set_prior[d] + backward - forward)
+    return forward - backward
 
 
 @njit
@@ -123,7 +136,42 @@ def no_determinant(precision, size):
     return 0.0
 
 
+@njit
+def height_forgotten_where_proposed(problem, settings, work, features, b, gamma, d):
+    """Tables of a term; where they are of the proposed point, of one without heights."""
+    proposed = b[0] == work.trial_b[0, 0]
+    bounded = work.bounded
+    if proposed:
+        work.bounded = 0
+    inside = True
+    for j in range(d):
+        c = factor_table(problem, work, j, features[j], b[j], gamma[j])
+        inside = inside and c >= SMALLEST_MEAN
+        if inside:
+            slope_tables(problem, work, settings.max_order, j, features[j], b[j], gamma[j], c)
+    work.bounded = bounded
+    return inside
+
+
+@njit
+def every_set_alone(settings, state, features, d, skip):
+    return settings.log_set_prior[d]
+
+
+@njit
+def term_itself_counted(state, features, d, skip):
+    """All terms on a set, the one that leaves it too."""
+    return terms_on_set(state, features, d, -1)
+
+
 TWINS = {
+    "height forgotten in the Langevin acceptance": (
+        "langevin",
+        {"term_tables": height_forgotten_where_proposed},
+    ),
+    "sharing forgotten in the ratio": ("birth_death", {"log_set_weight": every_set_alone}),
+    "sharing forgotten when a set is changed": ("restructure", {"log_set_weight": every_set_alone}),
+    "the term itself counted in joining": ("joining", {"terms_on_set": term_itself_counted}),
     "log((K+1)/(Kmax-K)) dropped": ("birth_death", {"log_count_ratio": no_count_ratio}),
     "reverse complement forgotten in Deleting": (
         "restructure",

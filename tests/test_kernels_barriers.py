@@ -23,7 +23,7 @@ from raytpnn.model.prior import Prior
 pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]
 
 BARRIER = "__syncthreads();"
-PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.3)
+PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.3, sharing=0.3)
 SCHEDULES = [(64, "ascending"), (64, "descending"), (256, "random")]
 
 

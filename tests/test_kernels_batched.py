@@ -106,7 +106,7 @@ def reference_sums(case):
 )
 def test_langevin_sums_are_those_of_the_reference_bit_by_bit(family, n, dtype):
     y = np.arange(n) % 2 if family == "bernoulli" else np.sin(np.arange(n))
-    prior = Prior(K_max=6, max_order=4, gamma_adding=0.1)
+    prior = Prior(K_max=6, max_order=4, gamma_adding=0.1, bounded=False)
     case = make_case(family, n=n, p=6, prior=prior, missing=0.1, dtype=dtype, y=y.astype(float), seed=4)
     draw = case.prior_draw()
     while len(draw.terms) < 3 or max(len(term.features) for term in draw.terms) < 3:

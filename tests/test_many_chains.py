@@ -30,7 +30,8 @@ def watched(chain, block):
     none = np.zeros(0, np.int32)
     f = rng.normal(size=(DRAWS, 2)).astype(np.float32)
     scalars = {"K": rng.normal(size=DRAWS)}
-    return Watched(scalars, f, none, none, none.astype(np.float32), np.zeros((DRAWS, 0)))
+    sizes = none, none, none.astype(np.float32)
+    return Watched(scalars, f, *sizes, np.zeros((DRAWS, 0)), np.zeros(1, np.int32), none)
 
 
 class Instant:

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from urllib.request import urlopen
 
@@ -17,6 +18,8 @@ from run_cases import fit
 
 import raytpnn
 from raytpnn.storage.checkpoint import draws_name
+from raytpnn.storage.identity import Process
+from raytpnn.storage.lease import Lease, LeaseLost, Record, RunInUse
 from raytpnn.storage.place import Place
 
 
@@ -27,15 +30,20 @@ def free_port():
 
 
 @pytest.fixture(scope="module")
-def bucket():
+def requests(tmp_path_factory):
+    """File with a line for every request to the S3 server."""
+    return tmp_path_factory.mktemp("server") / "requests.log"
+
+
+@pytest.fixture(scope="module")
+def bucket(requests):
     """URI of a bucket on an S3 server that runs for the time of the tests."""
     pytest.importorskip("moto", reason="an S3 server for tests: pip install 'moto[server]'")
     port = free_port()
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with requests.open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log
+        )
     limit = time.monotonic() + 60
     while True:
         try:
@@ -161,7 +169,96 @@ def test_data_in_a_bucket_can_be_fitted_and_change(bucket, tmp_path, own_cache):
         assert copy.read_bytes() == content
         assert copy.name.endswith("data.csv")
         assert local_copy(uri) == copy
-    assert len(list(own_cache.iterdir())) == 2, "a changed file is another one, and nothing is left beside"
+    there = [path.name for path in (own_cache / f"raytpnn-{os.getuid()}").iterdir()]
+    assert sorted(name[40:] for name in there) == ["-data.csv"] * 2 + [".sha256"] * 2, (
+        "nothing is left beside"
+    )
     assert local_copy(str(tmp_path)) == tmp_path
     with pytest.raises(ValueError, match="cannot read"):
         local_copy("gopher://old/data.csv")
+
+
+def test_a_small_file_takes_one_request(bucket, requests):
+    place = Place(bucket.format("small"))
+    place.write("checkpoint/chain=0/block=0", b"x" * 100_000)
+    told = [line for line in requests.read_text().splitlines() if "/runs/small/checkpoint" in line]
+    assert len(told) == 1, told
+    assert '"PUT ' in told[0]
+
+
+def test_of_many_who_claim_in_a_bucket_one_gets_it(bucket, monkeypatch):
+    monkeypatch.setattr("raytpnn.storage.place.CLAIM_SECONDS", 0.1)
+    for attempt in range(3):
+        place = Place(bucket.format(f"claimed{attempt}"))
+        held, refused, problems = [], [], []
+
+        def claim(uri=place.uri, held=held, refused=refused, problems=problems):
+            try:
+                held.append(Lease.claim(Place(uri)))
+            except RunInUse as problem:
+                refused.append(str(problem))
+            except BaseException as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=claim) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+        assert (len(held), len(refused)) == (1, 3)
+        assert "test" not in refused[0].replace("raytpnn", "")
+        assert place.names("") == ["lease/000001.json"], "claims are gone"
+        held[0].release()
+        assert place.names("") == []
+
+
+def test_a_run_in_a_bucket_has_one_owner_and_is_taken_over(bucket):
+    uri = bucket.format("owned")
+    with pytest.raises(ValueError, match="time limit"):
+        fit(uri, time_limit=1e-9)
+    place = Place(uri)
+    with Lease.claim(place) as lease:
+        with pytest.raises(RunInUse, match="worked on by this very process"):
+            raytpnn.resume(uri)
+        lease.ended.set()
+        generation = lease.record.generation + 1
+        owner = Process("bob", "node8", "1" * 12, 77, 17)
+        assert place.create(
+            f"lease/{generation:06}.json", Record(generation, "other", owner, expire=0.5).pack()
+        )
+        with pytest.raises(LeaseLost, match="taken over by bob"):
+            lease.check(look=True)
+    # Bob renews nothing, and is followed.
+    post = raytpnn.resume(uri)
+    assert np.array_equal(post.draws.loglik, fit(None).draws.loglik)
+
+
+def test_an_upload_that_is_given_up_leaves_nothing(bucket, monkeypatch):
+    place = Place(bucket.format("given-up"), patience=0.1)
+    original = Place._upload
+
+    def upload(self, source, name):
+        original(self, source, name)
+        if name.endswith("two"):
+            raise OSError("AWS Error SLOW_DOWN during UploadPart operation")
+
+    monkeypatch.setattr(Place, "_upload", upload)
+
+    def fill():
+        with place.new_folder() as folder:
+            for name in ("one", "two"):
+                (folder / name).write_text(name)
+
+    with pytest.raises(OSError, match="SLOW_DOWN"):
+        fill()
+    assert place.names("") == []
+
+
+def test_a_claim_of_somebody_who_was_killed_does_not_hold_up_others(bucket, monkeypatch):
+    monkeypatch.setattr("raytpnn.storage.place.CLAIM_SECONDS", 0.1)
+    monkeypatch.setattr("raytpnn.storage.place.STALE_CLAIM_SECONDS", 0.5)
+    place = Place(bucket.format("stale"))
+    place.write("lease/000001.json.claim-0123", b"")
+    assert place.create("lease/000001.json", b"mine")
+    assert place.names("") == ["lease/000001.json"]

@@ -167,7 +167,6 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
             r"needs CuPy, which cannot be imported.*cuda12",
         ),
         ({"target_rhat": 1.0}, r"target_rhat must be above 1, got 1.0"),
-        ({"target_rhat": 1.1, "chains": 1}, r"target_rhat=1.1 compares chains: at least 2.*got 1"),
         ({"target_ess": -5}, r"target_ess must be a positive number, got -5"),
         ({"resources": 2}, r"resources must be a raytpnn.Resources"),
         ({"chains": 0}, r"chains must be a whole number, 1 or more, got 0"),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from posterior_cases import random_posterior
+from run_cases import manifest_of
 
 from raytpnn.posterior import storage
 from raytpnn.posterior.storage import RunError, load
@@ -111,8 +112,9 @@ def test_blocks_are_read_in_the_order_of_their_numbers(saved):
     table = pq.ParquetFile(folder / "block=0.parquet").read()
     for number, block in ((0, table[:2]), (2, table[2:5]), (10, table[5:])):
         pq.write_table(block, folder / f"block={number}.parquet")
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").unlink()
+    manifest = manifest_of(run)
+    for name in ("manifest.json", "begun.json"):
+        (run / name).unlink()
     manifest["files"] = storage.checksums(run)
     (run / "manifest.json").write_text(json.dumps(manifest))
     again = load(run)
@@ -135,7 +137,7 @@ def test_damaged_and_missing_files_are_named(saved, name):
 
 def test_newer_format_is_refused(saved):
     _, _, run = saved
-    manifest = json.loads((run / "manifest.json").read_text())
+    manifest = manifest_of(run)
     manifest["version"] = storage.VERSION + 1
     manifest["versions"]["raytpnn"] = "9.9"
     (run / "manifest.json").write_text(json.dumps(manifest))

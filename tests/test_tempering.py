@@ -63,7 +63,9 @@ def largest_z(family, cold=1.0, prior_draws=True, repetitions=1000, runner=None)
     power, times a power of the variance that tilts the prior.
     """
     n = 6
-    prior = Prior(K_max=3, C0=0.1, max_order=2, intercept_sd=0.5, v=12.0, sigma_beta2_scale=0.3)
+    prior = Prior(
+        K_max=3, C0=0.1, max_order=2, intercept_sd=0.5, v=12.0, sigma_beta2_shape=2.0, sigma_beta2_scale=0.3
+    )
     case = make_case(family, n=n, p=3, prior=prior, moves=Moves(adapt=False, step_size=0.9))
     case.rng = np.random.default_rng(5)
     replicas = make_ensemble(case, FIXED, runner=runner)

@@ -51,9 +51,9 @@ def test_the_presets_have_the_settings_they_say():
 def test_presets_go_by_the_rule_of_wide_data_and_by_fixed_scales():
     wide = changes_of("scales", n=30, p=5000)
     narrow = changes_of("scales")
-    assert max(each["b_gamma_scale"] or 0 for each in wide) > max(
-        each["b_gamma_scale"] or 0 for each in narrow
-    )
+    assert max(each["b_gamma"] or 0 for each in wide) > max(each["b_gamma"] or 0 for each in narrow)
+    learned = changes_of("scales", prior=Prior(b_gamma_shape=2.0))
+    assert max(each["b_gamma_scale"] or 0 for each in learned) > 0.12
     fixed = Prior(b_gamma=0.01)
     assert {each["b_gamma"] for each in changes_of("scales", prior=fixed)} == {0.01 / 3, 0.01, 0.03}
 

@@ -6,15 +6,19 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
+from dataclasses import replace
 
 import pytest
 from cli_cases import COMMAND, call, surroundings
-from run_cases import fit
+from run_cases import fit, manifest_of
 
 from raytpnn.chains.lookout import MOST_BLOCKS, Lookout, longest_pause, speed
 from raytpnn.chains.run import Run
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.identity import Process, own_process
+from raytpnn.storage.lease import Lease, Record
 from raytpnn.storage.place import Place
 
 SIZE = {"chains": 2, "warmup": 100, "draws": 300}
@@ -35,8 +39,9 @@ def copy(finished, tmp_path):
 
 
 def set_state(run, state):
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps(manifest | {"state": state}))
+    """Have a run say another state, as one of an older version would, which had no lease."""
+    shutil.rmtree(run / "lease", ignore_errors=True)
+    (run / "manifest.json").write_text(json.dumps(manifest_of(run) | {"state": state}))
 
 
 def drop_blocks(run, chain, blocks):
@@ -59,8 +64,8 @@ def test_a_finished_run(finished):
     assert told["state"] == "finished"
     assert told["done"] == [400, 400]
     diagnosed = json.loads(call("diagnose", finished, "--json").stdout)
-    worst = max(row["rhat"] for row in diagnosed["quantities"])
-    assert told["convergence"]["rhat_worst"] == pytest.approx(worst)
+    assert told["convergence"]["rhat_worst"] == pytest.approx(diagnosed["rhat_worst"])
+    assert told["convergence"]["quantity"] == diagnosed["quantity"]
 
 
 def test_a_run_under_way_with_its_speed_and_the_time_it_takes(copy):
@@ -97,7 +102,7 @@ def test_silence_is_noticed_and_not_too_soon(copy):
 
 def test_a_stopped_run_and_one_short_of_its_target(copy):
     set_state(copy, "stopped")
-    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest = manifest_of(copy)
     manifest["config"] |= {"stopped": "time limit"}
     (copy / "manifest.json").write_text(json.dumps(manifest))
     done = call("watch", copy, "--once")
@@ -145,8 +150,9 @@ def test_no_run_and_a_saved_posterior(finished, tmp_path):
 
 
 def test_before_the_first_block(begun):
-    Run.open(Place(begun)).reopen()
-    done = call("watch", begun, "--once")
+    with Lease.claim(Place(begun)) as lease:
+        Run.open(Place(begun), lease).reopen()
+        done = call("watch", begun, "--once")
     assert done.returncode == 4
     assert "0 of 20 blocks of 4 chains, no block yet" in done.stdout
 
@@ -181,3 +187,70 @@ def test_speed_is_that_of_the_latest_blocks():
     assert longest_pause(times) == 10.0
     assert speed(times, blocks, 10.0) == pytest.approx(10.0)
     assert speed({(0, 0): 1.0}, blocks, 0.0) != speed({(0, 0): 1.0}, blocks, 0.0), "not a number"
+
+
+def follow(run, *more):
+    return subprocess.Popen(
+        [*COMMAND, "watch", str(run), "--every", "0.2", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=surroundings(),
+    )
+
+
+FIT = """
+import sys
+from run_cases import fit
+fit(sys.argv[1], draws=100_000)
+"""
+
+
+def test_a_run_whose_process_is_killed_is_noticed(tmp_path):
+    run = tmp_path / "run"
+    path = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    driver = subprocess.Popen([sys.executable, "-c", FIT, str(run)], env=os.environ | {"PYTHONPATH": path})
+    watcher = follow(run)
+    try:
+        while not list(run.glob("checkpoint/*/block=3")):
+            time.sleep(0.01)
+        assert call("watch", run, "--once").returncode == 4
+    finally:
+        driver.kill()
+        driver.wait()
+    done = call("watch", run, "--once")
+    assert done.returncode == 5
+    assert done.stdout.startswith("dead, ")
+    assert f"process {driver.pid} on" in " ".join(done.stdout.split())
+    said, complaints = watcher.communicate(timeout=60)
+    assert watcher.returncode == 5, complaints
+    assert "raytpnn resume" in said
+
+
+def test_a_dead_run_of_another_machine_is_noticed_by_its_lease(copy):
+    set_state(copy, "running")
+    place = Place(copy)
+    owner = Process("alice", "node7", "0" * 12, 4242, 17)
+    place.write("lease/000001.json", Record(1, "token", owner, renew=0.2, expire=1.0).pack())
+    lookout = Lookout(place)
+    assert lookout.look().state in ("running", "silent")
+    time.sleep(1.2)
+    sight = lookout.look()
+    assert (sight.state, sight.owner) == ("dead", "alice, process 4242 on node7")
+
+
+def test_a_folder_that_does_not_come(tmp_path):
+    begin = time.monotonic()
+    watcher = follow(tmp_path / "nothing", "--wait", "1")
+    _, complaints = watcher.communicate(timeout=60)
+    assert watcher.returncode == 1
+    assert "no run has begun in" in complaints
+    assert time.monotonic() - begin < 30
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    owner = replace(own_process(), pid=gone.pid, started=1)
+    Place(tmp_path / "begun").write("lease/000001.json", Record(1, "token", owner).pack())
+    watcher = follow(tmp_path / "begun")
+    _, complaints = watcher.communicate(timeout=60)
+    assert watcher.returncode == 1
+    assert "the process that prepared it is gone" in complaints

@@ -60,7 +60,7 @@ def compare_on_boston() -> None:
     print(f"\n{name}: n = {len(y)}, p = {X.shape[1]}, 1,000 + 1,000 sweeps, one chain, one thread")
 
     def ours():
-        return raytpnn.sample(X, y, chains=1)
+        return raytpnn.sample(X, y, chains=1, draws=1000)
 
     post = ours()
     own = seconds(ours)

@@ -42,6 +42,6 @@ def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     moves, prior = settings.pop("moves"), settings.pop("prior")
     told = {key: value for key, value in moves.items() if key != "paper"}
     base = raytpnn.Moves.paper() if moves.get("paper") else raytpnn.Moves()
-    model = Ours(prior=raytpnn.Prior(**prior), moves=replace(base, **told))
+    model = Ours(prior=replace(raytpnn.Prior.paper(), **prior), moves=replace(base, **told))
     rows = split(len(data.y), case.split)
     return evaluate(model, data.X, data.y, rows, data.binary, Size(**settings)).records()

@@ -9,8 +9,8 @@ import numpy as np
 
 from raytpnn.chains.conduct import Ways
 from raytpnn.chains.coordinator import Finish, Journal
-from raytpnn.chains.plan import Plan
-from raytpnn.chains.tempering import Tempering
+from raytpnn.chains.plan import Length, Plan
+from raytpnn.chains.report import BlockReport
 from raytpnn.posterior.tempering import TemperingReport
 
 __all__ = ["options_of", "outcome_of"]
@@ -51,21 +51,43 @@ def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: Ways) -> dict
         "target_rhat": ways.goal.rhat,
         "target_ess": ways.goal.ess,
         "converged": finish.reached,
+        **_verdict(plan.length, finish),
         "sampling_seconds": finish.seconds,
         "assessing_seconds": finish.assessing,
         "acceptance": [{} if report is None else report.acceptance for report in last],
         "screening": [{} if report is None else report.screening for report in last],
-        "tempering": None if plan.tempering is None else _tempered(plan.tempering, journal, finish.rounds),
+        "tempering": None if plan.tempering is None else _tempered(plan, journal, finish.rounds),
     }
 
 
-def _tempered(tempering: Tempering, journal: Journal, rounds: int | None) -> dict[str, Any]:
+def _verdict(length: Length, finish: Finish) -> dict[str, Any]:
+    """What was found when the chains were compared for the last time, and over which sweeps."""
+    told: dict[str, Any] = {"diagnostics": None, "counted": None}
+    if finish.convergence is not None:
+        told["diagnostics"] = finish.convergence.records()
+    if length.until and finish.rounds is not None:
+        told["counted"] = asdict(length.counted(length.sweeps_of(finish.rounds)))
+    return told
+
+
+def _levels(length: Length, report: BlockReport, rounds: int | None) -> np.ndarray:
+    """Log-likelihoods of all levels at the draws of a block that count."""
+    assert report.watched is not None
+    levels = report.watched.levels
+    if not length.until or rounds is None:
+        return levels
+    return levels[length.counted(length.sweeps_of(rounds)).among(length.numbers_of(report.block))]
+
+
+def _tempered(plan: Plan, journal: Journal, rounds: int | None) -> dict[str, Any]:
     """What the ensembles report, of the rounds that count."""
+    tempering, length = plan.tempering, plan.length
+    assert tempering is not None
     ladders, levels = [], []
     for reports in journal.reports:
         counted = [reports[block] for block in sorted(reports) if rounds is None or block < rounds]
         if counted:
-            drawn = [report.watched.levels for report in counted if report.watched is not None]
+            drawn = [_levels(length, report, rounds) for report in counted if report.watched is not None]
             ladders.append(counted[-1].ladder)
             levels.append(np.concatenate([np.zeros((0, tempering.replicas)), *drawn]))
     return asdict(tempering) | TemperingReport(ladders, levels).summary()

@@ -19,7 +19,8 @@ from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
 from raytpnn.chains.spread import Part
 from raytpnn.engine.device import DeviceError
-from raytpnn.storage.errors import RunError
+from raytpnn.storage.errors import NodeTrouble, RunError, RunUnusable
+from raytpnn.storage.lease import Fence
 from raytpnn.storage.place import Place
 
 __all__ = ["BlockActor", "BlockWorker", "whereabouts"]
@@ -38,9 +39,12 @@ class BlockWorker:
         Threads that Numba and BLAS may use.
     gpu_share : float
         Part of a GPU that it was given, for backend "cuda".
+    fence : Fence, optional
+        Whose run it is; when another owner has taken it over, nothing more is written.
     """
 
-    def __init__(self, uri: str, threads: int, gpu_share: float = 0.0) -> None:
+    def __init__(self, uri: str, threads: int, gpu_share: float = 0.0, fence: Fence | None = None) -> None:
+        self.fence = fence
         self.threads = threads
         self.gpu_share = gpu_share
         os.environ["RAYTPNN_THREADS"] = str(threads)
@@ -89,7 +93,7 @@ class BlockWorker:
         try:
             yield self.opened()
         except OSError as problem:
-            raise RunError(
+            raise NodeTrouble(
                 f"block {block} of chain {chain}, or one with or after it, could not be written on node "
                 f"{self.where()['ip']}: {problem}"
             ) from None
@@ -104,9 +108,9 @@ class BlockWorker:
         if self.host is None:
             place = Place(self.uri)
             try:
-                run = Run.open(place)
-            except RunError as problem:
-                raise RunError(
+                run = Run.open(place, fence=self.fence)
+            except (RunError, OSError) as problem:
+                raise RunUnusable(
                     f"node {self.where()['ip']} cannot use the run: {problem}. All nodes must see the run's "
                     "folder: choose one on shared storage, such as s3:// or a network disk"
                 ) from None
@@ -135,6 +139,7 @@ def whereabouts() -> dict[str, Any]:
     }
 
 
-# Retries are safe since a block run twice is the same block. `progress` has a thread of its own.
+# One that dies is not restarted by Ray, so that whoever asked for it sees where workers die, and how often.
+# Doing again is safe since a block run twice is the same block. `progress` has a thread of its own.
 AS_ACTOR: Any = ray.remote
-BlockActor = AS_ACTOR(max_restarts=-1, max_task_retries=-1, concurrency_groups={"watch": 1})(BlockWorker)
+BlockActor = AS_ACTOR(max_restarts=0, max_task_retries=0, concurrency_groups={"watch": 1})(BlockWorker)

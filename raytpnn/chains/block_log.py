@@ -19,6 +19,7 @@ from raytpnn.chains.progress import Reporter
 from raytpnn.chains.report import BlockReport
 from raytpnn.storage.manifest import package_versions, plain
 from raytpnn.storage.place import Place
+from raytpnn.storage.uris import shown
 
 __all__ = ["BlockLog"]
 
@@ -66,7 +67,9 @@ class BlockLog(Observer):
 
     def __exit__(self, *exception: object) -> None:
         problem = exception[1] if len(exception) > 1 else None
-        self.add("end", error=None if problem is None else f"{type(problem).__name__}: {problem}"[:300])
+        self.add(
+            "end", error=None if problem is None else shown(f"{type(problem).__name__}: {problem}")[:300]
+        )
         self.write()
 
     def add(self, event: str, **facts: Any) -> None:

@@ -7,13 +7,14 @@ import numpy as np
 from raytpnn.chains.plan import Plan
 from raytpnn.engine.chain import Block
 from raytpnn.engine.layout import B_GAMMA, FIT_LOGLIK, INTERCEPT, NUISANCE, SIGMA_BETA2
+from raytpnn.engine.tables import term_heights
 from raytpnn.posterior.draws import Draws
 
 __all__ = ["draws_of_block"]
 
 
-def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Draws:
-    """Give the draws that a block of chain number `chain` kept, numbered from `first_draw`."""
+def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) -> Draws:
+    """Give the draws that a block of chain number `chain` kept, with these numbers."""
     size, record = block.draws, block.record
     scale = plan.scaling.scale
     K = record.K[:size]
@@ -22,20 +23,28 @@ def draws_of_block(plan: Plan, chain: int, first_draw: int, block: Block) -> Dra
     variables = np.arange(record.features.shape[2]) < order[:, None]
     scalar = record.scalar[:size]
     nuisance = scalar[:, NUISANCE]
+    variable_start = np.concatenate([[0], np.cumsum(order)]).astype(np.int64)
+    feature, b, gamma = (part[:size][terms][variables] for part in (record.features, record.b, record.gamma))
+    beta = record.beta[:size][terms] * scale
+    if plan.prior.bounded:
+        # The sampler knows a term by its height; a draw, by its coefficient, whatever the prior.
+        heights = np.empty_like(beta)
+        term_heights(plan.problem.record, variable_start, feature, b, gamma, heights)
+        beta = beta / heights
     return Draws(
         chain=np.full(size, chain, np.int32),
-        draw=np.arange(first_draw, first_draw + size, dtype=np.int32),
+        draw=numbers,
         loglik=log_likelihood(plan, scalar[:, FIT_LOGLIK], nuisance),
         intercept=plan.scaling.location + scale * scalar[:, INTERCEPT],
         nuisance=nuisance * scale**2,
         b_gamma=scalar[:, B_GAMMA].copy(),
         sigma_beta2=scalar[:, SIGMA_BETA2] * scale**2,
         term_start=np.concatenate([[0], np.cumsum(K)]).astype(np.int64),
-        beta=record.beta[:size][terms] * scale,
-        variable_start=np.concatenate([[0], np.cumsum(order)]).astype(np.int64),
-        feature=record.features[:size][terms][variables],
-        b=record.b[:size][terms][variables],
-        gamma=record.gamma[:size][terms][variables],
+        beta=beta,
+        variable_start=variable_start,
+        feature=feature,
+        b=b,
+        gamma=gamma,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -13,19 +14,25 @@ from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
 from raytpnn.chains.executor import Executor
 from raytpnn.chains.monitor import Monitor
 from raytpnn.chains.observer import Observer
+from raytpnn.chains.ownership import OwnerCheck
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.progress import Reporter
 from raytpnn.chains.ray_session import RaySession
 from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.resources import Resources
-from raytpnn.chains.run import Run
+from raytpnn.chains.run import Run, resumable
 from raytpnn.chains.sharding import Sharding, team_for
 from raytpnn.chains.spread import run_part
 from raytpnn.chains.store import MemoryStore
 from raytpnn.chains.threads import ThreadExecutor
+from raytpnn.posterior.probe import compile_sizes
+from raytpnn.storage.errors import RunError
 
 __all__ = ["Ways", "conduct", "connected", "empty_journal", "journal_of"]
+
+# Draws of all chains below which there is no verdict but that they are too few.
+FEWEST_DRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,13 @@ def journal_of(run: Run) -> tuple[Journal, list[str]]:
     good, problems = run.good_blocks()
     reports: list[dict[int, BlockReport]] = [{} for _ in range(length.chains)]
     for (chain, block), checkpoint in good.items():
-        reports[chain][block] = BlockReport.of(checkpoint)
+        try:
+            reports[chain][block] = BlockReport.of(checkpoint)
+        except RunError as problem:
+            problems.append(str(problem))
     blocks = range(len(length.blocks()))
     to_do = [[block for block in blocks if block not in done] for done in reports]
-    return Journal(to_do, reports), problems
+    return Journal(to_do, reports, run.dropped_rounds), problems
 
 
 def conduct(
@@ -85,23 +95,46 @@ def conduct(
         Of the features.
     ways : Ways
     """
-    monitor = Monitor(plan.length.chains, names, plan.watched)
+    length = plan.length
+    monitor = Monitor(length.chains, names, plan.watched, length)
     for chain, reports in enumerate(journal.reports):
         for block, report in reports.items():
             monitor.add(chain, block, report.watched)
     if not any(journal.to_do):
-        finish = Finish()
-        if ways.goal.by_rounds:
-            finish.convergence = monitor.assess(len(plan.length.blocks()) - 1)
-            finish.reached = finish.convergence.reached(ways.goal.rhat, ways.goal.ess, plan.length.chains)
-        return finish
+        every = len(length.blocks())
+        return concluded(Finish(rounds=every if length.until else None), monitor, every, ways.goal)
     executor = make_executor(plan, store, ways)
     teacher = None
     if plan.adaptive:
         blocks = store.store if isinstance(store, Run) else store
-        teacher = WeightTeacher(plan.length, blocks, len(plan.problem.codes))
+        teacher = WeightTeacher(length, blocks, len(plan.problem.codes))
     observers = make_observers(plan, store, journal, ways)
-    return run_blocks(executor, plan.length, journal, monitor, ways.goal, ways.reporter, teacher, observers)
+    with resumable(store.place) if isinstance(store, Run) else nullcontext():
+        finish = run_blocks(executor, length, journal, monitor, ways.goal, ways.reporter, teacher, observers)
+    rounds = finish.rounds
+    if rounds is None:
+        rounds = journal.complete_rounds(len(length.blocks()))
+    return concluded(finish, monitor, rounds, ways.goal)
+
+
+def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Finish:
+    """How a run ended, with the verdict on the rounds that all chains have.
+
+    Of too few draws to tell nothing is computed.
+    """
+    last = finish.convergence
+    if last is not None and last.complete and finish.assessed == rounds:
+        return finish
+    begin = time.monotonic()
+    draws = sum(part.n_draws for part in monitor.blocks_up_to(rounds - 1)[0])
+    finish.convergence = monitor.assess(rounds - 1) if draws * monitor.chains >= FEWEST_DRAWS else None
+    finish.assessed = rounds
+    finish.assessing += time.monotonic() - begin
+    if goal.by_rounds and finish.convergence is not None:
+        finish.reached = finish.convergence.reached(goal.rhat, goal.ess, monitor.chains)
+    elif goal.by_rounds:
+        finish.reached = False
+    return finish
 
 
 def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways: Ways) -> list[Observer]:
@@ -109,6 +142,8 @@ def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways:
     if not isinstance(store, Run):
         return []
     observers: list[Observer] = [BlockLog(store.place, plan.length, ways.reporter, ways.on_ray)]
+    if store.lease is not None:
+        observers.append(OwnerCheck(store.lease))
     if ways.on_ray:
         from raytpnn.chains.metrics import RunMetrics
 
@@ -136,6 +171,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
     if plan.backend not in ("reference", "cuda") or (plan.backend == "cuda" and plan.shards > 1):
         # Else every worker would compile for itself.
         compile_all()
+        if plan.probe is not None:
+            compile_sizes(plan.probe)
         if plan.tempering is not None:
             ensemble = plan.new_chain()
             ensemble.run(0, 1, 1, 1)
@@ -145,7 +182,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
     from raytpnn.chains.ray_spread import SpreadExecutor
 
     uri, chains = store.place.uri, plan.length.chains
-    asked: Any = ways.resources, ways.reporter, version("raytpnn")
+    fence = None if store.lease is None else store.lease.fence
+    asked: Any = ways.resources, ways.reporter, version("raytpnn"), fence
     if ways.sharding is not None:
         import ray
 

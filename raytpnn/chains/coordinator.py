@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -55,6 +55,11 @@ class Goal:
     ess: float | None = None
     seconds: float | None = None
 
+    def failed_by(self, rhat: float, ess_bulk: float, ess_tail: float) -> bool:
+        """Whether one quantity is enough to say that the goal is not reached."""
+        too_far = self.rhat is not None and not rhat <= self.rhat
+        return too_far or (self.ess is not None and not min(ess_bulk, ess_tail) >= self.ess)
+
     @property
     def by_rounds(self) -> bool:
         """Whether a complete round can end the run."""
@@ -71,10 +76,13 @@ class Journal:
         Blocks that each chain has yet to run, ascending.
     reports : list of dict of int to BlockReport
         By chain and block; those of an earlier session included.
+    least_rounds : int
+        Rounds that count at least: a run that ended with so many has thrown away what counts with fewer.
     """
 
     to_do: list[list[int]]
     reports: list[dict[int, BlockReport]]
+    least_rounds: int = 0
 
     def complete_rounds(self, blocks: int) -> int:
         """Rounds that every chain has finished, from the first on."""
@@ -99,13 +107,16 @@ class Finish:
     Attributes
     ----------
     rounds : int or None
-        Complete rounds that count if a target ended the run; None if all blocks that are there count.
+        Complete rounds that count if a target ended the run, or if draws were drawn until it is met; None if
+        all blocks that are there count.
     stopped : str or None
         "target", "time limit", "interrupt" or None if it ran to its end.
     reached : bool or None
         Whether the targets were met; None without targets.
     convergence : Convergence or None
         The last assessment.
+    assessed : int
+        Rounds that it was of.
     seconds, assessing : float
         Wall time of the run, and of that the time that went into R-hat.
     """
@@ -114,6 +125,7 @@ class Finish:
     stopped: str | None = None
     reached: bool | None = None
     convergence: Convergence | None = None
+    assessed: int = 0
     seconds: float = 0.0
     assessing: float = 0.0
 
@@ -140,6 +152,8 @@ class _Run:
         self.monitor = monitor
         self.assessor = Assessor(monitor)
         self.goal = goal
+        if goal.by_rounds:
+            monitor.fails = goal.failed_by
         self.reporter = reporter
         self.begin = time.monotonic()
         self.blocks = length.blocks()
@@ -151,6 +165,12 @@ class _Run:
         # Of every chain the report on its furthest block: going through all of them takes too long.
         self.latest = [reports[max(reports)] if reports else None for reports in journal.reports]
         self.looked_at = 0
+        self.known_due: tuple[int, int | None] = (-1, None)
+        self.looks: list[int] = []
+        if length.until:
+            # Fewer draws in all than effective ones are wanted need no look.
+            looks = length.looks((goal.ess or 0.0) / length.chains)
+            self.looks = [at for at in looks if at >= journal.least_rounds]
         self.finish = Finish()
 
     def hand_out(self) -> None:
@@ -199,7 +219,7 @@ class _Run:
 
     def may_begin(self, block: int) -> bool:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""
-        if self.goal.by_rounds and block > self.rounds + LEAD:
+        if self.goal.by_rounds and block > max(self.rounds, self.next_due() or 0) + LEAD:
             return False
         return self.teacher is None or self.teacher.ready_for(block)
 
@@ -242,9 +262,21 @@ class _Run:
                     return
                 self.assessor.begin(due)
                 self.looked_at = due
+                self.forget(due)
             patience = self.assessor.begun + PATIENCE_SECONDS - time.monotonic()
             if not self.take_assessment(max(patience, 0.0)):
                 return
+
+    def forget(self, rounds: int) -> None:
+        """Forget what was watched of draws that do not count after so many rounds, nor after more."""
+        if self.length.until:
+            warmup = self.length.counted(self.length.sweeps_of(rounds)).warmup
+            blocks = warmup // self.length.block_sweeps
+            self.monitor.forget(blocks)
+            for reports in self.journal.reports:
+                for block, report in reports.items():
+                    if block < blocks and report.watched is not None:
+                        reports[block] = replace(report, watched=None)
 
     def due(self) -> int | None:
         """Round that is to be looked at now; None if there is none."""
@@ -260,6 +292,7 @@ class _Run:
         if found is None:
             return False
         self.finish.convergence = found.convergence
+        self.finish.assessed = found.rounds
         self.finish.assessing = self.assessor.seconds
         self.reporter.assessed(found.convergence)
         for observer in self.observers:
@@ -281,14 +314,22 @@ class _Run:
 
     def next_due(self) -> int | None:
         """Next round at which the targets are compared; None after the last."""
+        if self.known_due[0] != self.looked_at:
+            self.known_due = self.looked_at, self.due_after(self.looked_at)
+        return self.known_due[1]
+
+    def due_after(self, looked_at: int) -> int | None:
+        """Round at which the targets are compared after they were at another; None after the last."""
+        if self.length.until:
+            return next((at for at in self.looks if at > looked_at), None)
         total = len(self.blocks)
-        least = max(self.draws_at(self.looked_at) * GROWTH, 1.0)
-        due = next((r for r in range(self.looked_at + 1, total + 1) if self.draws_at(r) >= least), total)
-        return due if due > self.looked_at else None
+        least = max(self.draws_at(looked_at) * GROWTH, 1.0)
+        due = next((r for r in range(looked_at + 1, total + 1) if self.draws_at(r) >= least), total)
+        return due if due > looked_at else None
 
     def draws_at(self, rounds: int) -> int:
         """Draws of a chain after so many rounds."""
-        return 0 if rounds == 0 else self.length.draws_before(sum(self.blocks[rounds - 1]))
+        return self.length.draws_after(rounds)
 
     def affordable(self, draws: int) -> bool:
         """Whether R-hat of so many draws leaves the share of the time that goes into it small."""
@@ -372,4 +413,6 @@ def run_blocks(
             run.assessor.cancel()
             executor.close()
     run.finish.seconds = time.monotonic() - run.begin
+    if length.until and run.finish.rounds is None:
+        run.finish.rounds = run.rounds
     return run.finish

@@ -43,7 +43,7 @@ class GroupHost(BlockHost):
     ) -> None:
         super().__init__(plan, store)
         length = plan.length
-        tasks = [Task(plan.problem, *extent, length.warmup, length.thin) for extent in self.blocks]
+        tasks = [Task(plan.problem, *self._extent(block)) for block in range(len(self.blocks))]
         most_draws = max(task.draws for task in tasks)
         room = (device, plan.problem, plan.settings, plan.watched, most_draws, length.chains, share)
         self.group: DeviceChains
@@ -100,7 +100,7 @@ class GroupHost(BlockHost):
             yield [self._ended_ensemble(one) for one in ran]
 
     def _extent(self, block: int) -> tuple[int, int, int, int]:
-        return *self.blocks[block], self.plan.length.warmup, self.plan.length.thin
+        return *self.blocks[block], self.plan.length.warmup, self.plan.length.thin_of(block)
 
     def _replicas(self, checkpoint: bytes | None = None) -> Replicas:
         plan = self.plan

@@ -15,8 +15,11 @@ from raytpnn.chains.report import BlockReport
 from raytpnn.chains.store import BlockStore
 from raytpnn.chains.watch import Drawn, watch_block
 from raytpnn.engine.chain import Block, Chain
+from raytpnn.engine.record_check import check_checkpoint, check_feature_weights
 from raytpnn.engine.setup import Problem, with_feature_weights
 from raytpnn.engine.shards import ShardedChain
+from raytpnn.storage.checkpoint import checkpoint_name, weights_name
+from raytpnn.storage.checks import named
 
 __all__ = ["BlockHost", "ChainHost", "Ended", "Host", "Stopped", "ended_chain"]
 
@@ -79,9 +82,16 @@ class BlockHost:
         at = round_of_weights(self.plan.length, block) if self.plan.adaptive else None
         if at != self._weighted[0]:
             problem = self.plan.problem
-            changed = problem if at is None else with_feature_weights(problem, self.store.weights(at))
+            changed = problem if at is None else with_feature_weights(problem, self.weights(at))
             self._weighted = at, changed
         return self._weighted[1]
+
+    def weights(self, at: int) -> np.ndarray:
+        """Feature weights that hold from a round on, checked: compiled code draws features by them."""
+        weight = self.store.weights(at)
+        with named(weights_name(at)):
+            check_feature_weights(weight, len(self.plan.problem.codes))
+        return weight
 
     def goes_on(self, chain: int, block: int) -> bool:
         """Whether this worker itself has run the block before."""
@@ -93,7 +103,12 @@ class BlockHost:
             return self.plan.start(chain)
         if self.goes_on(chain, block):
             return self.latest[chain][1]
-        return self.store.state_after(chain, block - 1)
+        state = self.store.state_after(chain, block - 1)
+        plan = self.plan
+        replicas = None if plan.tempering is None else plan.tempering.replicas
+        with named(checkpoint_name(chain, block - 1)):
+            check_checkpoint(state, plan.settings, len(plan.problem.codes), replicas)
+        return state
 
     def put(self, chain: int, block: int, ended: Ended, begin: float) -> BlockReport:
         """Store a block that began at a time; raises Stopped if it was stopped."""
@@ -103,12 +118,12 @@ class BlockHost:
 
     def drawn(self, chain: int, block: int, result: Block) -> Drawn | None:
         """Draws of a block, None if it kept none; raises Stopped if it was stopped."""
-        plan, (first, sweeps) = self.plan, self.blocks[block]
+        plan, (_, sweeps) = self.plan, self.blocks[block]
         if result.sweeps < sweeps:
             raise Stopped(f"block {block} of chain {chain} was stopped")
         if not result.draws:
             return None
-        draws = draws_of_block(plan, chain, plan.length.draws_before(first), result)
+        draws = draws_of_block(plan, chain, plan.length.numbers_of(block), result)
         return Drawn(draws, watch_block(plan, result, draws))
 
     def keep(self, chain: int, block: int, ended: Ended, drawn: Drawn | None, seconds: float) -> BlockReport:
@@ -183,7 +198,7 @@ class ChainHost(BlockHost):
         own.restore(self.state_before(chain, block))
         self.running = chain
         try:
-            result = own.run(first, sweeps, length.warmup, length.thin)
+            result = own.run(first, sweeps, length.warmup, length.thin_of(block))
         finally:
             self.running = None
         return self.put(chain, block, ended_chain(own, result), begin)

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import signal
-import threading
 from typing import Any
 
-__all__ = ["Interrupts"]
+__all__ = ["Interrupts", "take_signal"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def take_signal(number: signal.Signals, handler: Any) -> Any:
+    """Handle a signal from now on; the handler before, or None if the signal is left alone.
+
+    A signal that is ignored stays ignored, as that of background jobs is. One whose handler is not Python's
+    (that of a program which embeds it) is left alone too: Python could not put it back. Outside the main
+    thread, no handler can be set.
+    """
+    before = signal.getsignal(number)
+    if before is None or before == signal.SIG_IGN:
+        return None
+    try:
+        signal.signal(number, handler)
+    except ValueError:
+        return None
+    return before
 
 
 class Interrupts:
@@ -19,9 +35,10 @@ class Interrupts:
         self.before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                self.before[number] = signal.signal(number, self._note)
+        for number in SIGNALS:
+            before = take_signal(number, self._note)
+            if before is not None:
+                self.before[number] = before
         return self
 
     def _note(self, number: int, frame: Any) -> None:
@@ -29,4 +46,6 @@ class Interrupts:
 
     def __exit__(self, *exception: Any) -> None:
         for number, handler in self.before.items():
-            signal.signal(number, handler)
+            # Somebody else may have set one of his own since.
+            if signal.getsignal(number) == self._note:
+                signal.signal(number, handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import statistics
 import time
 from collections.abc import Callable
@@ -13,10 +12,10 @@ from dataclasses import dataclass, field
 from raytpnn.chains.monitor import Convergence, Monitor
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.run import Run
-from raytpnn.posterior.compared import PROBE_ROWS
-from raytpnn.posterior.norms import evenly_spaced
-from raytpnn.storage.checkpoint import READERS, good_block
+from raytpnn.posterior.probe import probe_rows
+from raytpnn.storage.checkpoint import CHECKPOINT, READERS, good_block
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.lease import LeaseSight
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
 
@@ -29,7 +28,6 @@ SILENT_PAUSES, SILENT_SECONDS = 10.0, 120.0
 # Of more blocks than this nothing is read but their names: no K and no R-hat.
 MOST_BLOCKS = 2000
 Where = tuple[int, int]
-CHECKPOINT = re.compile(r"checkpoint/chain=(\d+)/block=(\d+)$")
 
 
 @dataclass
@@ -38,8 +36,9 @@ class Sight:
 
     Attributes
     ----------
-    state : {"running", "silent", "stopped", "finished", "saved"}
-        "silent" is a run that should go on, but has finished no block for far longer than one takes.
+    state : {"running", "silent", "dead", "stopped", "finished", "saved"}
+        "silent" is a run that should go on, but has finished no block for far longer than one takes; "dead"
+        one whose owner is gone, or has given it up after an error.
     stopped : str or None
         What ended it early: "target", "time limit", "interrupt".
     converged : bool or None
@@ -56,9 +55,13 @@ class Sight:
         Sweeps a second, all chains together; NaN if it cannot be known.
     terms : list of int or None
         K of every chain after its latest block; None if not known.
+    until : bool
+        Whether chains go on until they have converged: sweeps and blocks are then the most there may be.
     convergence : Convergence or None
     problems : list of str
         Files that cannot be used.
+    owner : str
+        Who works on it, or was the last to; empty if not known.
     """
 
     state: str
@@ -73,8 +76,10 @@ class Sight:
     age: float = float("nan")
     speed: float = float("nan")
     terms: list[int | None] = field(default_factory=list)
+    until: bool = False
     convergence: Convergence | None = None
     problems: list[str] = field(default_factory=list)
+    owner: str = ""
 
     @property
     def ended(self) -> bool:
@@ -100,6 +105,7 @@ class Lookout:
     def __init__(self, place: Place, clock: Callable[[], float] = time.time) -> None:
         self.place = place
         self.clock = clock
+        self.lease = LeaseSight(place)
         # Of blocks by chain and number: when they were written, and what was found in them.
         self.read: dict[Where, tuple[float, BlockReport | str]] = {}
         self.assessed: tuple[int, ...] = ()
@@ -108,6 +114,12 @@ class Lookout:
     def look(self) -> Sight:
         """What is to be seen now; RunError if there is no run."""
         manifest = read_manifest(self.place)
+        owner = "none"
+        if manifest.get("state") == "running":
+            owner = self.lease.look()
+            if owner == "released":
+                # It may have ended between the two looks.
+                manifest = read_manifest(self.place)
         if "plan" not in manifest:
             return Sight(state="saved", chains=int(manifest["config"].get("chains") or 0))
         run = Run(self.place, manifest)
@@ -123,6 +135,8 @@ class Lookout:
         newest = max(there.values(), default=None) or max(self.place.times("data").values(), default=now)
         age, pause = max(now - newest, 0.0), longest_pause(there)
         state = manifest["state"]
+        if state == "running" and owner in ("dead", "released"):
+            state = "dead"
         if state == "running" and age > max(SILENT_PAUSES * pause, SILENT_SECONDS):
             state = "silent"
         done = [0] * length.chains
@@ -138,18 +152,20 @@ class Lookout:
             done=done,
             blocks=len(there),
             planned=len(blocks) * length.chains,
+            until=length.until,
             age=age,
             speed=speed(there, blocks, pause),
             terms=[self.terms(chain) for chain in range(length.chains)],
             convergence=self.assess(run, there),
             problems=problems,
+            owner="" if self.lease.record is None else str(self.lease.record.owner),
         )
 
     def blocks_there(self, run: Run) -> dict[Where, float]:
         """When each block was written, by chain and number."""
         length = run.length
         most = len(length.blocks())
-        found = ((CHECKPOINT.match(name), at) for name, at in self.place.times("checkpoint").items())
+        found = ((CHECKPOINT.fullmatch(name), at) for name, at in self.place.times("checkpoint").items())
         there = {(int(match[1]), int(match[2])): at for match, at in found if match}
         return {
             where: there[where] for where in sorted(there) if where[0] < length.chains and where[1] < most
@@ -162,10 +178,10 @@ class Lookout:
         def read(where: Where) -> BlockReport | str:
             try:
                 checkpoint = good_block(self.place, digest, *where, blocks[where[1]], draws=False)
+                # One of another length does not count, and is no problem.
+                return "" if checkpoint is None else BlockReport.of(checkpoint)
             except (RunError, OSError, ValueError) as problem:
                 return str(problem)
-            # One of another length does not count, and is no problem.
-            return "" if checkpoint is None else BlockReport.of(checkpoint)
 
         new = [where for where, at in there.items() if self.read.get(where, (None,))[0] != at]
         with ThreadPoolExecutor(READERS) as readers:
@@ -189,8 +205,8 @@ class Lookout:
             return None
         if self.assessed == (chains, rounds):
             return self.convergence
-        rows = evenly_spaced(run.manifest["n_rows"], PROBE_ROWS)
-        monitor = Monitor(chains, run.manifest["feature_names"], rows)
+        rows = probe_rows(run.manifest["n_rows"])
+        monitor = Monitor(chains, run.manifest["feature_names"], rows, run.length)
         for chain, block in there:
             report = self.read[chain, block][1]
             assert isinstance(report, BlockReport)

@@ -37,7 +37,8 @@ class PartHost(ChainHost):
         # Others than the cold one have nothing to show.
         self.running = chain if cold else None
         try:
-            part, result = run_part(ensemble, replica, first, sweeps, length.warmup, length.thin)
+            thin = length.thin_of(block)
+            part, result = run_part(ensemble, replica, first, sweeps, length.warmup, thin)
         finally:
             self.running = None
         if cold:

@@ -9,6 +9,7 @@ import numpy as np
 
 from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.chains.tempering import Tempering
+from raytpnn.data.bins import Bins
 from raytpnn.data.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.execution import block_runner, ensemble_runner
@@ -25,45 +26,10 @@ from raytpnn.engine.shards import ShardedChain
 from raytpnn.engine.subset_use import SubsetUse
 from raytpnn.model.families import Family
 from raytpnn.model.prior import Prior
-from raytpnn.storage.checkpoint import block_extents
+from raytpnn.posterior.probe import probe_of, probe_rows
+from raytpnn.storage.length import BLOCK_SWEEPS, Length
 
-__all__ = ["BLOCK_SWEEPS", "PROBE_ROWS", "Length", "Plan", "make_plan"]
-
-# Sweeps between two checkpoints. Part of what a draw depends on: the fit is recomputed at every block.
-BLOCK_SWEEPS = 100
-# Rows at which f is watched while the chains run.
-PROBE_ROWS = 64
-
-
-@dataclass(frozen=True)
-class Length:
-    """How many chains there are and how long they are.
-
-    Attributes
-    ----------
-    chains, warmup, draws, thin : int
-        Sweeps are `warmup + draws * thin`.
-    block_sweeps : int
-    """
-
-    chains: int
-    warmup: int
-    draws: int
-    thin: int = 1
-    block_sweeps: int = BLOCK_SWEEPS
-
-    @property
-    def sweeps(self) -> int:
-        """Sweeps of one chain."""
-        return self.warmup + self.draws * self.thin
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """First sweep and number of sweeps of every block of a chain."""
-        return block_extents(self.sweeps, self.block_sweeps)
-
-    def draws_before(self, sweep: int) -> int:
-        """Draws that a chain has kept before a sweep."""
-        return max(0, sweep - self.warmup) // self.thin
+__all__ = ["BLOCK_SWEEPS", "Length", "Plan", "make_plan"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +57,8 @@ class Plan:
         Parts of the rows that one chain runs on at a time; it changes no draw.
     watched_offset : (W,) float64 or None
         Offset of the watched rows, internal scale, for one who has a shard of the rows; None if all are here.
+    probe : Bins or None
+        The watched rows, at which components are compared; None if they are not.
     """
 
     problem: Problem
@@ -108,12 +76,12 @@ class Plan:
     tempering: Tempering | None = None
     shards: int = 1
     watched_offset: np.ndarray | None = None
+    probe: Bins | None = None
 
     @property
     def watched(self) -> np.ndarray:
         """Rows at which f is watched, evenly spaced."""
-        n = self.problem.n_all
-        return np.unique(np.linspace(0, n - 1, min(n, PROBE_ROWS)).round().astype(np.int64))
+        return probe_rows(self.problem.n_all)
 
     @property
     def subsets(self) -> SubsetUse:
@@ -166,8 +134,8 @@ class Plan:
             index,
             self.moves.step_size,
             self.noise_variance if self.family.has_nuisance else 1.0,
-            self.prior.fixed_b_gamma(),
-            self.prior.fixed_sigma_beta2(self.family.name),
+            self.prior.start("b_gamma"),
+            self.prior.start("sigma_beta2"),
         )
 
 
@@ -194,4 +162,5 @@ def make_plan(
     settings = build_settings(problem, family, prior, moves, noise, subsets)
     constant = float(family.log_constant(problem.y, problem.w))
     made_from = family, prior, moves, noise, constant
-    return Plan(problem, settings, scaling, *made_from, seed, length, backend, adaptive, tempering, shards)
+    how = backend, adaptive, tempering, shards
+    return Plan(problem, settings, scaling, *made_from, seed, length, *how, probe=probe_of(rows.bins))

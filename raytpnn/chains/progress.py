@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from raytpnn.storage.uris import shown
+
 if TYPE_CHECKING:
     from raytpnn.chains.monitor import Convergence
 
@@ -56,14 +58,19 @@ class Reporter:
     def __init__(self, sweeps: int = 0, warmup: int = 0) -> None:
         self.when_begun: Callable[[], None] | None = None
         self.expected = False
+        self.until = False
         self.sweeps = sweeps
         self.warmup = warmup
         self.begin = time.monotonic()
         self.first: int | None = None
         self.convergence: Convergence | None = None
 
-    def expect(self, sweeps: int, warmup: int) -> None:
-        """Learn how long the chains are; the run begins next."""
+    def expect(self, sweeps: int, warmup: int, until: bool = False) -> None:
+        """Learn how long the chains are; the run begins next.
+
+        With `until`, how long they may be: they go on until they have converged.
+        """
+        self.until = until
         self.sweeps = sweeps
         self.warmup = warmup
         self.expected = True
@@ -109,9 +116,16 @@ class Reporter:
         elapsed = time.monotonic() - self.begin
         return elapsed * (self.sweeps * len(chains) - done) / (done - self.first)
 
+    def left_in_words(self, chains: list[ChainStatus]) -> str:
+        """How long it will take; empty before that can be told."""
+        left = self.time_left(chains)
+        if math.isnan(left):
+            return ""
+        return f"at most {duration(left)}" if self.until else f"{duration(left)} to the last draw"
+
     def agreement(self) -> str:
         """R-hat and ESS in a few words; empty before they are known."""
-        if self.convergence is None or not self.convergence.rhat:
+        if self.convergence is None or not self.convergence.deciding:
             return ""
         name, worst = self.convergence.worst()
         if math.isnan(worst):
@@ -128,13 +142,17 @@ class LineReporter(Reporter):
     spoken = -math.inf
 
     def __enter__(self) -> Reporter:
-        self.say(f"sampling: {self.sweeps} sweeps a chain, {self.warmup} of them warm-up")
+        if self.until:
+            most = f"at most {self.sweeps} sweeps a chain, {self.warmup} or more of them warm-up"
+            self.say(f"sampling until the chains agree: {most}")
+        else:
+            self.say(f"sampling: {self.sweeps} sweeps a chain, {self.warmup} of them warm-up")
         return super().__enter__()
 
     def say(self, text: str) -> None:
         """Print a line."""
         super().say(text)
-        print(text, file=sys.stderr, flush=True)
+        print(shown(text), file=sys.stderr, flush=True)
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Print a line if it is time."""
@@ -143,11 +161,11 @@ class LineReporter(Reporter):
         if now - self.spoken < pause:
             return
         self.spoken = now
-        left = self.time_left(chains)
-        left_text = "" if math.isnan(left) else f", {duration(left)} to the last draw"
+        left = self.left_in_words(chains)
+        most = "at most " if self.until else ""
         self.say(
-            f"sweeps {listed([s.sweeps for s in chains])} of {self.sweeps}, "
-            f"terms {listed([s.terms for s in chains])}{left_text} [{where}]"
+            f"sweeps {listed([s.sweeps for s in chains])} of {most}{self.sweeps}, "
+            f"terms {listed([s.terms for s in chains])}{f', {left}' if left else ''} [{where}]"
         )
 
     def assessed(self, convergence: Convergence) -> None:
@@ -186,7 +204,7 @@ class TableReporter(Reporter):
         """Print a line above the table."""
         super().say(text)
         # Names of quantities have brackets, which are not meant as markup.
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(shown(text), highlight=False, markup=False)
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Draw the table anew."""
@@ -223,8 +241,8 @@ class TableReporter(Reporter):
             shown = sorted(sorted(chains, key=lambda status: status.sweeps)[:room])
         for status in shown:
             table.add_row(*self.cells(status))
-        left = self.time_left(chains)
-        words = [] if math.isnan(left) else [f"{duration(left)} to the last draw"]
+        left = self.left_in_words(chains)
+        words = [left] if left else []
         words += [self.agreement() or "R-hat not known yet", where]
         if len(shown) < len(chains):
             words.insert(0, f"{len(chains) - len(shown)} chains that are further on not shown")

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import ray
 
 from raytpnn.chains.actor import BlockActor
 from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_nodes import Nodes, other_version
 from raytpnn.chains.resources import Resources
-from raytpnn.storage.errors import RunError
+from raytpnn.engine.device import DeviceError
+from raytpnn.storage.errors import NodeTrouble, RunUnusable
+from raytpnn.storage.lease import Fence
 
 __all__ = ["RayCrew", "Task"]
 
 # How often the cluster and the workers are looked at.
 GROW_SECONDS = 2.0
-NODES_SECONDS = 1.0
 WATCH_SECONDS = 1.0
-# Work is given to somebody else too when it takes so much longer than the longest so far.
+# Work is given to somebody else too when it takes so much longer than the longest so far, or, before anything
+# is finished, when a worker has not moved for so long.
 OVERDUE_FACTOR = 10.0
 OVERDUE_SECONDS = 30.0
+FIRST_SECONDS = 300.0
 PATIENCE_SECONDS = 15.0
+# A worker that has not answered for so long, or not opened the run, hangs; and a cluster gives none any more.
+HUNG_SECONDS = 1800.0
+# So does one that answers but has not moved for so many times as long: a sweep of many rows takes a while.
+HUNG_FACTOR = 4.0
+OPEN_SECONDS = 1800.0
+CLUSTER_SECONDS = 1800.0
+# Workers that die before they can say where they are.
+MOST_STILLBORN = 5
+# What a worker may raise that another one, elsewhere, need not.
+OF_THE_NODE = (NodeTrouble, OSError, MemoryError, DeviceError)
 
 
 class Task(NamedTuple):
@@ -45,24 +60,43 @@ class RayCrew:
     reporter : Reporter
     version : str
         Of raytpnn here, which must be that of the workers.
+    fence : Fence, optional
+        How workers see whether the run is still that of this process.
     """
 
-    def __init__(self, uri: str, most: int, resources: Resources, reporter: Reporter, version: str) -> None:
+    def __init__(
+        self,
+        uri: str,
+        most: int,
+        resources: Resources,
+        reporter: Reporter,
+        version: str,
+        fence: Fence | None = None,
+    ) -> None:
         self.uri = uri
+        self.fence = fence
         self.most = most
         self.resources = resources
         self.reporter = reporter
         self.version = version
         self.workers: list[Any] = []
+        self.gone: set[int] = set()
+        self.nodes = Nodes(reporter)
+        # Calls of workers that are not ready yet: who they are, then whether they can open the run.
         self.greetings: dict[Any, int] = {}
+        self.openings: dict[Any, tuple[int, float]] = {}
+        self.where: dict[int, dict[str, Any]] = {}
         self.ready: dict[int, dict[str, Any]] = {}
         self.tasks: dict[Any, Task] = {}
         self.longest = 0.0
         self.known: dict[int, tuple[int, int]] = {}
+        # Where a worker's chains were when they last moved, and when that was.
+        self.moved: dict[int, tuple[Any, float]] = {}
+        self.answered: dict[int, float] = {}
         self.questions: dict[Any, int] = {}
-        self.alive: set[str] = set()
-        self.due = dict.fromkeys(("grow", "nodes", "watch"), float("-inf"))
-        self.begin = time.monotonic()
+        self.due = dict.fromkeys(("grow", "watch"), float("-inf"))
+        self.had_worker = time.monotonic()
+        self.stillborn = 0
         self.warned = False
 
     def is_due(self, what: str, seconds: float) -> bool:
@@ -77,78 +111,188 @@ class RayCrew:
         """Ask for workers up to what the cluster has room for."""
         if not self.is_due("grow", GROW_SECONDS):
             return
+        self.nodes.check(lambda resources: self.resources.fit(resources) > 0)
         wanted = self.resources.workers
         if wanted is None:
-            nodes = [node for node in ray.nodes() if node["Alive"]]
-            wanted = max(sum(self.resources.fit(node["Resources"]) for node in nodes), 1)
+            rooms = [self.resources.fit(node["Resources"]) for node in self.nodes.usable()]
+            wanted = max(sum(rooms), 1)
         options = {
             "num_cpus": self.resources.cpus,
             "num_gpus": self.resources.gpus,
             "resources": dict(self.resources.custom),
         }
-        while len(self.workers) < min(wanted, self.most):
-            worker = BlockActor.options(**options).remote(
-                self.uri, max(int(self.resources.cpus), 1), self.resources.gpus
+        if self.nodes.selector():
+            options["label_selector"] = self.nodes.selector()
+        while len(self.workers) - len(self.gone) < min(wanted, self.most):
+            actor = BlockActor.options(**options).remote(
+                self.uri, max(int(self.resources.cpus), 1), self.resources.gpus, self.fence
             )
-            self.greetings[worker.hello.remote()] = len(self.workers)
-            self.workers.append(worker)
+            # It takes the place of one that is gone, if there is one.
+            worker = min(self.gone, default=len(self.workers))
+            self.gone.discard(worker)
+            self.workers[worker : worker + 1] = [actor]
+            self.greetings[actor.where.remote()] = worker
 
     def free(self) -> list[int]:
         """Workers that have said hello and have nothing to do."""
         self.grow()
         self.welcome(0.0)
         busy = {task.worker for task in self.tasks.values()}
-        return [worker for worker in self.ready if worker not in busy]
+        idle = [worker for worker in self.ready if worker not in busy]
+        for worker in idle:
+            if not self.nodes.may_work(self.ready[worker]["node"]):
+                self.dismiss(worker)
+        return [worker for worker in idle if worker in self.ready]
 
     def welcome(self, seconds: float) -> None:
         """Take note of workers that are ready."""
-        if not self.greetings:
+        waiting = [*self.greetings, *self.openings]
+        if waiting:
+            done, _ = ray.wait(waiting, num_returns=len(waiting), timeout=seconds)
+            for reference in done:
+                if reference in self.greetings:
+                    self.meet(self.greetings.pop(reference), reference)
+                else:
+                    worker, _ = self.openings.pop(reference)
+                    self.take_in(worker, reference)
+        now = time.monotonic()
+        for reference, (worker, since) in list(self.openings.items()):
+            if now - since > OPEN_SECONDS:
+                del self.openings[reference]
+                self.fail(worker, f"a worker has not opened the run within {OPEN_SECONDS:.0f} s")
+        if self.ready:
+            self.had_worker = now
             return
-        done, _ = ray.wait(list(self.greetings), num_returns=len(self.greetings), timeout=seconds)
-        for reference in done:
-            worker = self.greetings.pop(reference)
-            where = self.result(reference)
-            if where["raytpnn"] != self.version:
-                raise RunError(
-                    f"node {where['ip']} has raytpnn {where['raytpnn']}, here it is {self.version}; install "
-                    "one version everywhere"
-                )
-            self.ready[worker] = where
-        if not self.ready and not self.warned and time.monotonic() - self.begin > PATIENCE_SECONDS:
+        if not self.warned and now - self.had_worker > PATIENCE_SECONDS:
             self.warned = True
             self.reporter.say("waiting for the cluster to give a worker: `ray status` tells what it is doing")
+        if not self.openings and not self.resources.wait and now - self.had_worker > CLUSTER_SECONDS:
+            raise NodeTrouble(
+                f"the cluster has given no worker for {CLUSTER_SECONDS:.0f} s: see `ray status`. Ask for "
+                "less, or give Resources(wait=True) (--wait on the command line) to wait longer"
+            )
+
+    def meet(self, worker: int, reference: Any) -> None:
+        """Take note of where a worker is; have it open the run."""
+        try:
+            where = self.where[worker] = ray.get(reference)
+        except ray.exceptions.RayError as problem:
+            self.gone.add(worker)
+            self.stillborn += 1
+            if self.stillborn > MOST_STILLBORN:
+                raise NodeTrouble(f"workers die before they begin: {in_short(problem)}") from None
+            return
+        self.stillborn = 0
+        if where["raytpnn"] != self.version:
+            self.fail(worker, other_version(where, self.version), final=True)
+            return
+        self.openings[self.workers[worker].hello.remote()] = worker, time.monotonic()
+
+    def take_in(self, worker: int, reference: Any) -> None:
+        """Take note of a worker that has opened the run, or could not."""
+        try:
+            self.ready[worker] = self.result(reference)
+        except RunUnusable as problem:
+            self.fail(worker, str(problem), final=True)
+        except OF_THE_NODE as problem:
+            self.fail(worker, self.told(worker, problem))
+        except ray.exceptions.RayError as problem:
+            self.fail(worker, f"a worker on node {self.where[worker]['ip']} died: {in_short(problem)}")
+
+    def told(self, worker: int, problem: BaseException) -> str:
+        """What went wrong, with the node."""
+        words = str(problem) or type(problem).__name__
+        ip = self.where[worker]["ip"]
+        return words if ip in words else f"node {ip}: {words}"
+
+    def fail(self, worker: int, problem: str, final: bool = False) -> None:
+        """Do without a worker from now on; its node has a fault."""
+        where = self.where[worker]
+        self.dismiss(worker)
+        self.nodes.fault(where, problem, final)
+        self.due["grow"] = float("-inf")
+        self.grow()
+
+    def dismiss(self, worker: int) -> None:
+        """End a worker."""
+        self.gone.add(worker)
+        self.ready.pop(worker, None)
+        self.questions = {asked: one for asked, one in self.questions.items() if one != worker}
+        with suppress(ray.exceptions.RayError, ValueError):
+            ray.kill(self.workers[worker], no_restart=True)
 
     def send(self, worker: int, errand: Any, method: str, *arguments: Any) -> None:
         """Have a worker do something; `finished` gives the errand back with what came of it."""
         reference = getattr(self.workers[worker], method).remote(*arguments)
         self.tasks[reference] = Task(worker, errand, time.monotonic())
+        self.moved[worker] = None, time.monotonic()
+        self.answered[worker] = time.monotonic()
 
     def finished(self, seconds: float) -> list[tuple[Task, Any]]:
-        """Work that ended within some seconds; returns at the first."""
-        waiting = [*self.tasks, *self.greetings]
+        """Work that ended within some seconds, None if it came to nothing; returns at the first."""
+        waiting = [*self.tasks, *self.greetings, *self.openings]
         if not waiting:
             time.sleep(seconds)
             return []
         ray.wait(waiting, num_returns=1, timeout=seconds)
+        results: list[tuple[Task, Any]] = [(task, None) for task in self.give_up_hung()]
         if not self.tasks:
-            return []
+            return results
         done, _ = ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=0.0)
-        results = []
         for reference in done:
             task = self.tasks.pop(reference)
-            results.append((task, self.result(reference)))
-            self.longest = max(self.longest, time.monotonic() - task.began)
+            results.append((task, self.outcome(task, reference)))
         return results
 
+    def outcome(self, task: Task, reference: Any) -> Any:
+        """What came of a task; None if the worker is gone, or its node cannot do it."""
+        try:
+            result = self.result(reference)
+        except OF_THE_NODE as problem:
+            if task.worker in self.ready:
+                self.fail(task.worker, self.told(task.worker, problem))
+            return None
+        except ray.exceptions.RayTaskError:
+            raise
+        except ray.exceptions.RayError as problem:
+            if task.worker in self.ready:
+                ip = self.where[task.worker]["ip"]
+                self.fail(task.worker, f"a worker on node {ip} is gone: {in_short(problem)}")
+            return None
+        self.nodes.good(self.where[task.worker]["node"])
+        self.longest = max(self.longest, time.monotonic() - task.began)
+        return result
+
+    def give_up_hung(self) -> list[Task]:
+        """End workers that have not moved for far too long, and those whose node is gone."""
+        now = time.monotonic()
+        given_up = []
+        for reference, task in list(self.tasks.items()):
+            where = self.where[task.worker]
+            if not self.nodes.alive(where["node"]):
+                problem = f"node {where['ip']} is gone"
+            elif now - self.answered[task.worker] > HUNG_SECONDS:
+                problem = f"a worker on node {where['ip']} has not answered for {HUNG_SECONDS:.0f} s"
+            elif (silent := now - self.moved[task.worker][1]) > max(
+                HUNG_FACTOR * HUNG_SECONDS, HUNG_FACTOR * OVERDUE_FACTOR * self.longest
+            ):
+                problem = f"a worker on node {where['ip']} has not moved for {silent:.0f} s"
+            else:
+                continue
+            del self.tasks[reference]
+            given_up.append(task)
+            if task.worker in self.ready:
+                self.fail(task.worker, problem)
+        return given_up
+
     def missing(self) -> set[int]:
-        """Workers on nodes that are gone, or that take far longer than they should."""
-        if self.is_due("nodes", NODES_SECONDS):
-            self.alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
-        limit = time.monotonic() - max(OVERDUE_FACTOR * self.longest, OVERDUE_SECONDS)
+        """Workers that take far longer than they should."""
+        now = time.monotonic()
+        patience = max(OVERDUE_FACTOR * self.longest, OVERDUE_SECONDS) if self.longest else FIRST_SECONDS
         return {
             task.worker
             for task in self.tasks.values()
-            if self.ready[task.worker]["node"] not in self.alive or (self.longest and task.began < limit)
+            if now - (task.began if self.longest else self.moved[task.worker][1]) > patience
         }
 
     @staticmethod
@@ -170,8 +314,16 @@ class RayCrew:
             else ([], [])
         )
         for reference in done:
-            del self.questions[reference]
-            for chain, *done_so_far in self.result(reference):
+            worker = self.questions.pop(reference)
+            try:
+                found = self.result(reference)
+            except ray.exceptions.RayError:
+                # What has become of it is seen from its task.
+                continue
+            self.answered[worker] = time.monotonic()
+            if self.moved.get(worker, (None,))[0] != found:
+                self.moved[worker] = found, time.monotonic()
+            for chain, *done_so_far in found:
                 self.known[chain] = tuple(done_so_far)
         if self.is_due("watch", max(WATCH_SECONDS, 0.02 * len(self.workers))):
             asked = set(self.questions.values())
@@ -194,6 +346,14 @@ class RayCrew:
 
     def close(self) -> None:
         """Give the workers back."""
-        for worker in self.workers:
-            ray.kill(worker, no_restart=True)
-        self.workers, self.ready, self.tasks, self.greetings, self.questions = [], {}, {}, {}, {}
+        for worker in range(len(self.workers)):
+            if worker not in self.gone:
+                self.dismiss(worker)
+        self.workers, self.ready, self.tasks, self.questions = [], {}, {}, {}
+        self.greetings, self.openings, self.gone = {}, {}, set()
+
+
+def in_short(problem: BaseException) -> str:
+    """First line of what Ray says, which says a lot."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return lines[0] if lines else type(problem).__name__

@@ -27,11 +27,9 @@ class RayExecutor(RayCrew):
         """Work that ended within some seconds."""
         outcomes = []
         for task, reports in self.finished(seconds):
-            # A worker that died came back with another process, perhaps on another node.
-            self.ready[task.worker] = reports[-1].where
             for chain in task.errand:
                 self.known.pop(chain, None)
-            outcomes.append(Outcome(task.worker, reports))
+            outcomes.append(Outcome(task.worker, reports or []))
         return outcomes
 
     def lost(self) -> set[int]:

@@ -8,6 +8,13 @@ import sys
 from typing import Any
 
 from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_cluster import (
+    Surroundings,
+    cluster_at,
+    connected_cluster,
+    private_token,
+    same_host,
+)
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.sharding import Sharding, Team, team_for
 from raytpnn.chains.threads import available_cores
@@ -17,6 +24,12 @@ __all__ = ["ClusterError", "RaySession", "ray_is_meant"]
 CONNECT_SECONDS = 5.0
 # Only small reports go through the object store.
 OBJECT_STORE_BYTES = 128 * 1024 * 1024
+REMEDY = (
+    "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to what `ray get-auth-token` "
+    "says on its head node"
+)
+# Names by which we joined the cluster that is connected.
+joined_as: set[str] = set()
 
 
 class ClusterError(RuntimeError):
@@ -54,17 +67,19 @@ class RaySession:
         reporter: Reporter,
         sharding: Sharding | None = None,
     ) -> None:
+        self.asked = address
         self.address = address or os.environ.get("RAY_ADDRESS") or None
         self.resources = resources
         self.reporter = reporter
         self.sharding = sharding
         self.ours = False
+        self.surroundings: Surroundings | None = None
 
     def __enter__(self) -> RaySession:
         import ray
 
         if ray.is_initialized():
-            if self.address is not None and self.address != os.environ.get("RAY_ADDRESS"):
+            if self.asked is not None:
                 self.check_address(ray)
         else:
             self.connect(ray)
@@ -80,16 +95,22 @@ class RaySession:
             import ray
 
             self.ours = False
+            joined_as.clear()
             ray.shutdown()
+        if self.surroundings is not None:
+            self.surroundings.restore()
+            self.surroundings = None
 
     def connect(self, ray: Any) -> None:
         """Join the cluster, or start one."""
+        self.surroundings = Surroundings()
         # Unasked, a program should not report on its user.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
         try:
             if self.address in (None, "local"):
                 self.reporter.say("starting Ray on this machine, which takes some seconds")
+                private_token()
                 ray.init(
                     address="local",
                     num_cpus=available_cores(),
@@ -101,12 +122,18 @@ class RaySession:
                 self.reporter.say(f"joining the Ray cluster at {self.address}")
                 self.knock()
                 ray.init(address=self.address, **quiet)
-        except ClusterError:
-            raise
-        except Exception as problem:
-            ray.shutdown()
+        except BaseException as problem:
+            if ray.is_initialized() or not isinstance(problem, ClusterError):
+                ray.shutdown()
+            self.surroundings.take_note()
+            self.surroundings.restore()
+            self.surroundings = None
+            if isinstance(problem, ClusterError) or not isinstance(problem, Exception):
+                raise
             raise ClusterError(self.explain(problem)) from None
         self.ours = True
+        self.surroundings.take_note()
+        joined_as.add(self.address or "local")
 
     def knock(self) -> None:
         """Fail at once if nobody listens at the address."""
@@ -120,6 +147,17 @@ class RaySession:
                 f"no Ray cluster at {self.address}: {problem}. Is the head node up, and the address that "
                 "of `ray status` (host:6379) or of a Ray client server (ray://host:10001)?"
             ) from None
+        if not str(self.address).startswith("ray://"):
+            self.show_token()
+
+    def show_token(self) -> None:
+        """Fail at once, in one line, if the cluster wants another token: Ray would try twenty times."""
+        from ray.exceptions import AuthenticationError
+
+        try:
+            cluster_at(str(self.address))
+        except AuthenticationError:
+            raise ClusterError(f"the Ray cluster at {self.address} wants its token: {REMEDY}") from None
 
     def explain(self, problem: Exception) -> str:
         """What went wrong, and what to do about it."""
@@ -128,18 +166,53 @@ class RaySession:
         if "ersion mismatch" in text:
             text += "\ninstall the cluster's versions of Ray and Python here, or ours there"
         elif "oken" in text or "nauthenticated" in text:
-            text += (
-                "\nset RAY_AUTH_MODE=token and the cluster's token in RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH"
-            )
+            text = f"cannot {target}: it wants its token. {REMEDY[0].upper()}{REMEDY[1:]}"
         return text
 
     def check_address(self, ray: Any) -> None:
-        """Refuse another cluster than the one that is connected."""
+        """Refuse another cluster than the one that is connected, by whatever name it is given."""
+        asked = str(self.asked)
         connected = ray.get_runtime_context().gcs_address
-        if self.address not in (connected, "auto"):
+        if asked in ("auto", connected) or asked in joined_as or self.is_connected(ray, asked, connected):
+            return
+        raise ClusterError(
+            f"Ray is connected to {connected} already; leave out address={asked!r}, or call "
+            "ray.shutdown() first"
+        )
+
+    @staticmethod
+    def is_connected(ray: Any, asked: str, connected: str) -> bool:
+        """Whether the cluster that was asked for, by another name, is the one that is connected."""
+        from ray.exceptions import AuthenticationError
+
+        if asked == "local":
+            # One that runs on this machine, whoever started it.
+            return same_host(connected, f"localhost:{connected.rpartition(':')[2]}")
+        if asked.startswith("ray://"):
+            return any(same_host(asked, one) for one in joined_as if one.startswith("ray://"))
+        mine = connected_cluster(ray)
+        if mine is None:
+            return same_host(asked, connected)
+        try:
+            return cluster_at(asked) == mine
+        except AuthenticationError:
+            return False
+
+    def refuse_other_machines(self) -> None:
+        """Refuse a run without a folder of its own if workers may run on machines that do not see ours."""
+        import ray
+
+        here = str(ray.util.get_node_ip_address())
+        there = sorted(
+            str(node["NodeManagerAddress"])
+            for node in ray.nodes()
+            if node["Alive"] and self.resources.fit(node["Resources"]) and node["NodeManagerAddress"] != here
+        )
+        if there:
+            more = f" and {len(there) - 3} more" if len(there) > 3 else ""
             raise ClusterError(
-                f"Ray is connected to {connected} already; leave out address={self.address!r}, or call "
-                "ray.shutdown() first"
+                f"the Ray cluster has room for workers on other machines ({', '.join(there[:3])}{more}): "
+                "give out=, a folder that all of them see, such as s3://bucket/run or one on a network disk"
             )
 
     def check_resources(self, ray: Any) -> None:

@@ -9,9 +9,11 @@ import ray
 
 from raytpnn.chains.executor import Outcome
 from raytpnn.chains.progress import Reporter
+from raytpnn.chains.ray_nodes import Nodes
 from raytpnn.chains.shard_team import ShardTeam, TeamLost
 from raytpnn.chains.sharding import Sharding, Team
-from raytpnn.storage.errors import RunError
+from raytpnn.storage.errors import NodeTrouble
+from raytpnn.storage.lease import Fence
 
 __all__ = ["ShardExecutor"]
 
@@ -34,16 +36,26 @@ class ShardExecutor:
     reporter : Reporter
     version : str
         Of raytpnn here.
+    fence : Fence, optional
+        How workers see whether the run is still that of this process.
     """
 
     def __init__(
-        self, uri: str, chains: int, sharding: Sharding, team: Team, reporter: Reporter, version: str
+        self,
+        uri: str,
+        chains: int,
+        sharding: Sharding,
+        team: Team,
+        reporter: Reporter,
+        version: str,
+        fence: Fence | None = None,
     ) -> None:
-        self.asked = uri, team, sharding.on_gpus, version
+        self.asked = uri, team, sharding.on_gpus, version, fence
         self.sharding, self.reporter = sharding, reporter
         wanted = team.resources.workers or team.room([node for node in ray.nodes() if node["Alive"]])
         count = max(min(wanted // team.workers, chains), 1)
         self.teams = [ShardTeam(*self.asked) for _ in range(count)]
+        self.nodes = Nodes(reporter)
         self.losses = 0
         self.lost_count = 0
         self.begin = time.monotonic()
@@ -94,12 +106,16 @@ class ShardExecutor:
             self.losses += 1
             self.lost_count += 1
             team.dismiss()
+            if loss.where is not None:
+                self.nodes.fault(loss.where, str(loss), loss.final)
+                self.nodes.check(lambda resources: True)
             if self.losses > MOST_LOSSES:
-                raise RunError(
+                raise NodeTrouble(
                     f"{self.losses} teams of shards were lost one after the other: {loss}"
                 ) from None
-            self.reporter.say(f"{loss}; its blocks are run again from their checkpoint")
-            self.teams[worker] = ShardTeam(*self.asked)
+            if loss.where is None:
+                self.reporter.say(f"{loss}; its blocks are run again from their checkpoint")
+            self.teams[worker] = ShardTeam(*self.asked, self.nodes.selector())
             self.teams[worker].work = team.work
             return None
         if team.ready and team.work is not None and not team.waiting:

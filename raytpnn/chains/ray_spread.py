@@ -12,6 +12,7 @@ from raytpnn.chains.ray_crew import RayCrew
 from raytpnn.chains.report import BlockReport
 from raytpnn.chains.resources import Resources
 from raytpnn.chains.spread import Part
+from raytpnn.storage.lease import Fence
 
 __all__ = ["SpreadExecutor"]
 
@@ -55,15 +56,22 @@ class SpreadExecutor(RayCrew):
 
     Parameters
     ----------
-    uri, resources, reporter, version
+    uri, resources, reporter, version, fence
         See `RayCrew`.
     chains, replicas : int
     """
 
     def __init__(
-        self, uri: str, chains: int, replicas: int, resources: Resources, reporter: Reporter, version: str
+        self,
+        uri: str,
+        chains: int,
+        replicas: int,
+        resources: Resources,
+        reporter: Reporter,
+        version: str,
+        fence: Fence | None = None,
     ) -> None:
-        super().__init__(uri, chains * replicas, resources, reporter, version)
+        super().__init__(uri, chains * replicas, resources, reporter, version, fence)
         self.chains = chains
         self.replicas = replicas
         self.ensembles: dict[int, Ensemble] = {}
@@ -111,10 +119,10 @@ class SpreadExecutor(RayCrew):
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Ensembles that are through with their blocks."""
-        for task, (result, where) in self.finished(seconds):
-            # A worker that died came back with another process, perhaps on another node.
-            self.ready[task.worker] = where
-            self.take(task.errand, result)
+        for task, result in self.finished(seconds):
+            # What a worker that is gone was at is an open errand again.
+            if result is not None:
+                self.take(task.errand, result[0])
         through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
         outcomes = []
         for slot in through:

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from raytpnn.chains.watch import Watched
-from raytpnn.storage.checkpoint import Checkpoint
+from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name
+from raytpnn.storage.checks import mapping, named, number, whole
 
 __all__ = ["BlockReport"]
+
+MOST_COUNT = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -65,17 +68,28 @@ class BlockReport:
 
     @staticmethod
     def of(checkpoint: Checkpoint) -> BlockReport:
-        """Report on a block of an earlier session."""
-        facts = checkpoint.facts
-        return BlockReport(
-            chain=checkpoint.chain,
-            block=checkpoint.block,
-            sweeps=checkpoint.first + checkpoint.sweeps,
-            terms=facts["terms"],
-            loglik=math.nan if facts["loglik"] is None else facts["loglik"],
-            acceptance={name: (tried, taken) for name, (tried, taken) in facts["acceptance"].items()},
-            watched=Watched.unpack(checkpoint.watched) if checkpoint.watched else None,
-            usage=dict(facts.get("usage", [])),
-            ladder=facts.get("ladder", {}),
-            screening=facts.get("screening", {}),
-        )
+        """Report on a block of an earlier session; RunError if the checkpoint does not hold one."""
+        chain, block, facts = checkpoint.chain, checkpoint.block, checkpoint.facts
+        with named(checkpoint_name(chain, block)):
+            watched = Watched.unpack(checkpoint.watched) if checkpoint.watched else None
+            if (watched.n_draws if watched else 0) != checkpoint.draws:
+                raise ValueError(f"it kept {checkpoint.draws} draws, but others were watched")
+            loglik = facts["loglik"]
+            return BlockReport(
+                chain=chain,
+                block=block,
+                sweeps=checkpoint.first + checkpoint.sweeps,
+                terms=whole(facts["terms"], "terms", 0, MOST_COUNT),
+                loglik=math.nan if loglik is None else number(loglik, "loglik"),
+                acceptance={
+                    move: (whole(tried, move, 0, MOST_COUNT), whole(taken, move, 0, MOST_COUNT))
+                    for move, (tried, taken) in mapping(facts["acceptance"], "acceptance").items()
+                },
+                watched=watched,
+                usage={
+                    whole(feature, "a feature", 0, MOST_COUNT): whole(terms, "terms", 0, MOST_COUNT)
+                    for feature, terms in facts.get("usage", [])
+                },
+                ladder=mapping(facts.get("ladder", {}), "ladder"),
+                screening=mapping(facts.get("screening", {}), "screening"),
+            )

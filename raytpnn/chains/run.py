@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,25 +15,47 @@ import numpy as np
 from raytpnn.chains.plan import Length, Plan
 from raytpnn.chains.store import DiskStore
 from raytpnn.chains.tempering import Tempering
+from raytpnn.data.bins import Bins
 from raytpnn.data.encoder import Encoder
+from raytpnn.data.rows_check import check_response
 from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.data.shard_io import read_shard, stripe_checksums
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import SETTINGS, STATE
+from raytpnn.engine.execution import check_backend
+from raytpnn.engine.layout import SETTINGS
+from raytpnn.engine.record_check import settings_of
 from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Problem, Scaling, build_problem, new_record_of
-from raytpnn.engine.shards import as_shard
+from raytpnn.engine.setup import Problem, Scaling, build_problem
+from raytpnn.engine.shards import as_shard, check_shards
 from raytpnn.model.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import STRIPES, stripe_starts
-from raytpnn.storage.checkpoint import Checkpoint, draws_name, good_blocks
-from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest import FORMAT, MANIFEST, VERSION, as_json, package_versions, read_manifest
+from raytpnn.posterior.probe import probe_of, probe_rows
+from raytpnn.storage.chain_format import CHAIN_FORMAT, refuse_other_format
+from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name, draws_name, good_blocks
+from raytpnn.storage.checks import flag, item, named, whole
+from raytpnn.storage.errors import NodeTrouble, RunError
+from raytpnn.storage.lease import Fence, Lease
+from raytpnn.storage.length import length_of
+from raytpnn.storage.manifest import (
+    BEGUN,
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    as_json,
+    package_versions,
+    parse_manifest,
+    read_manifest,
+    write_manifest,
+)
+from raytpnn.storage.manifest_check import check_plan
+from raytpnn.storage.npy_files import mapped_array
 from raytpnn.storage.place import Place, sha256_of_file
+from raytpnn.storage.uris import shown
 
-__all__ = ["Run"]
+__all__ = ["Run", "check_to_go_on", "resumable"]
 
 SETTINGS_FILE = "data/settings.npy"
+PROBE_FILE = "data/probe.npy"
 
 
 @dataclass
@@ -42,10 +66,16 @@ class Run:
     ----------
     place : Place
     manifest : dict
+    lease : Lease or None
+        That of this process, if it owns the run.
+    fence : Fence or None
+        How a worker sees whether the run is still that of the owner who sent it.
     """
 
     place: Place
     manifest: dict[str, Any]
+    lease: Lease | None = None
+    fence: Fence | None = None
 
     @staticmethod
     def begin(
@@ -56,8 +86,9 @@ class Run:
         classes: tuple[Any, ...] | None,
         config: dict[str, Any],
         codes: Path | None = None,
+        lease: Lease | None = None,
     ) -> Run:
-        """Write everything that workers need; the folder appears whole.
+        """Write everything that workers need; the run appears whole.
 
         `codes`, if there is such a file, already holds the codes of the rows: it is moved.
         """
@@ -65,6 +96,9 @@ class Run:
             write_rows(rows, folder, codes)
             encoder.save(folder / "encoder")
             np.save(folder / SETTINGS_FILE, clean_copy(plan.settings))
+            if plan.shards > 1:
+                # For those who have some of the rows: components are watched at rows of all shards.
+                np.save(folder / PROBE_FILE, probe_of(rows.bins).codes)
             files = {
                 path.relative_to(folder).as_posix(): sha256_of_file(path)
                 for path in sorted(folder.rglob("*"))
@@ -84,43 +118,54 @@ class Run:
                 "plan": describe_plan(plan, files),
                 "files": files,
             }
-            (folder / MANIFEST).write_bytes(as_json(manifest))
-        return Run(place, json.loads(as_json(manifest)))
+            for name in (BEGUN, MANIFEST):
+                (folder / name).write_bytes(as_json(manifest))
+        return Run(place, parse_manifest(as_json(manifest)), lease)
 
     @staticmethod
-    def open(place: Place) -> Run:
+    def open(place: Place, lease: Lease | None = None, fence: Fence | None = None) -> Run:
         """Open a run; RunError if it cannot be gone on with."""
         manifest = read_manifest(place)
         if "plan" not in manifest:
-            raise RunError(f"{place} holds a saved posterior, not a run: its chains cannot be gone on with")
-        mine = layout_digest()
-        if manifest["plan"]["layout"] != mine:
-            writer = manifest["versions"]["raytpnn"]
             raise RunError(
-                f"the run in {place} was begun by raytpnn {writer}, whose chains this version cannot go on "
-                "with; install that version, or fit again"
+                f"{place} holds a saved posterior, not a run: its {MANIFEST} has no plan to go on with"
             )
-        return Run(place, manifest)
+        where = place.name_of(MANIFEST)
+        refuse_other_format(manifest, where)
+        check_to_go_on(manifest, where)
+        return Run(place, manifest, lease, fence)
 
     @property
     def length(self) -> Length:
         """Chains and sweeps of the run."""
-        return Length(**{name: self.manifest["plan"][name] for name in asdict(Length(1, 0, 1))})
+        return length_of(self.manifest["plan"])
 
     @property
     def store(self) -> DiskStore:
         """Where blocks go."""
-        return DiskStore(self.place, self.manifest["plan"]["digest"])
+        fence = self.fence if self.lease is None else self.lease.fence
+        return DiskStore(self.place, self.manifest["plan"]["digest"], fence)
 
-    def lengthen(self, chains: int | None, draws: int | None) -> None:
-        """Have more chains or draws than the run was begun with."""
+    def lengthen(self, chains: int | None, draws: int | None, max_sweeps: int | None = None) -> None:
+        """Have more chains, draws or sweeps than the run was begun with."""
         length = self.length
-        wanted = replace(length, chains=chains or length.chains, draws=draws or length.draws)
-        for name in ("chains", "draws"):
-            if getattr(wanted, name) < getattr(length, name):
+        if draws is not None and length.until:
+            raise ValueError(
+                f"the run in {self.place} goes on until it has converged, for at most {length.max_sweeps} "
+                f"sweeps: give max_sweeps to let it go on for longer, not draws, got draws={draws}"
+            )
+        if max_sweeps is not None and not length.until:
+            raise ValueError(
+                f"the run in {self.place} has draws={length.draws}: give draws to make it longer, not "
+                f"max_sweeps, got max_sweeps={max_sweeps}"
+            )
+        asked = {"chains": chains, "draws": draws, "max_sweeps": max_sweeps}
+        wanted = replace(length, **{name: value for name, value in asked.items() if value is not None})
+        for name, value in asked.items():
+            if value is not None and value < getattr(length, name):
                 raise ValueError(
                     f"the run in {self.place} has {name}={getattr(length, name)}; a run can be given more, "
-                    f"not fewer, got {getattr(wanted, name)}"
+                    f"not fewer, got {value}"
                 )
         if self.manifest["plan"]["adaptive"] and wanted.chains > length.chains:
             raise ValueError(
@@ -128,11 +173,14 @@ class Run:
                 "can have more draws, not more chains"
             )
         self.manifest["plan"] |= asdict(wanted)
-        self.manifest["config"] |= {"chains": wanted.chains, "draws": wanted.draws}
+        self.manifest["config"] |= {name: getattr(wanted, name) for name in asked}
 
     def rows(self) -> TrainingRows:
         """Training rows, verified, codes mapped into memory."""
-        return read_rows(self.verified)
+        rows = read_rows(self.verified, self.manifest["n_rows"], self.place.name_of)
+        with named(self.place.name_of(MANIFEST)):
+            check_response(get_family(self.manifest["family"]), rows.y)
+        return rows
 
     def verified(self, name: str) -> Path:
         """Local path of one of the run's own files, its checksum compared."""
@@ -151,7 +199,7 @@ class Run:
 
     def plan(self, rows: TrainingRows) -> Plan:
         """Plan of the chains, bit by bit that of the process that began the run."""
-        return self._plan_of(self._problem_of(rows))
+        return self._plan_of(self._problem_of(rows), probe_of(rows.bins))
 
     def shard_plan(self, shards: int, shard: int) -> Plan:
         """Plan of the chains for one who has a shard of the rows and reads no others."""
@@ -162,53 +210,83 @@ class Run:
         sums = self.manifest["plan"].get("stripe_sha256")
         if sums is None:
             # Begun without shards: there is a checksum of the whole file only.
-            sums = stripe_checksums(np.load(self.verified("data/codes.npy"), mmap_mode="r"), starts)
+            name = "data/codes.npy"
+            sums = stripe_checksums(mapped_array(self.verified(name), self.place.name_of(name)), starts)
         bounds = starts[share * shard : share * (shard + 1) + 1]
         rows = read_shard(self.verified, self.place.large_file, bounds, sums[own])
-        return self._plan_of(as_shard(self._problem_of(rows), n, shards, shard))
+        probe = probe_of(rows.bins, codes=self._probe_codes(n))
+        return self._plan_of(as_shard(self._problem_of(rows), n, shards, shard), probe)
+
+    def _probe_codes(self, n: int) -> np.ndarray:
+        """Codes of the watched rows, for one who does not have all rows."""
+        if PROBE_FILE in self.manifest["files"]:
+            return np.load(self.verified(PROBE_FILE))
+        codes = np.load(self.verified("data/codes.npy"), mmap_mode="r")
+        return np.ascontiguousarray(codes[:, probe_rows(n)])
 
     def _problem_of(self, rows: TrainingRows) -> Problem:
         told = self.manifest["plan"]
         y, offset = (rows.y - told["location"]) / told["scale"], rows.offset / told["scale"]
-        assert rows.proposal is not None
+        if rows.proposal is None:
+            name = self.place.name_of("data/features.parquet")
+            raise RunError(f"{name} does not say how often features are proposed: fit again")
         return build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
 
-    def _plan_of(self, problem: Problem) -> Plan:
+    def _plan_of(self, problem: Problem, probe: Bins) -> Plan:
         told = self.manifest["plan"]
-        family = get_family(self.manifest["family"])
-        stored = np.load(self.verified(SETTINGS_FILE))[0]
-        # The file does not tell that fields are aligned, which compiled code relies on.
-        settings = new_record_of(SETTINGS)
-        for name in SETTINGS.names or ():
-            settings[name] = stored[name]
+        with named(self.place.name_of(MANIFEST)):
+            family = get_family(self.manifest["family"])
+            prior = Prior(**self.manifest["config"]["prior"])
+            moves = Moves(**self.manifest["config"]["moves"])
+            tempering = None if told["tempering"] is None else Tempering(**told["tempering"])
+        name = self.place.name_of(SETTINGS_FILE)
+        stored = mapped_array(self.verified(SETTINGS_FILE), name)
+        with named(name):
+            settings = settings_of(stored, family.code, problem.n_all, len(problem.codes))
         return Plan(
             problem=problem,
             settings=settings,
             scaling=Scaling(told["location"], told["scale"]),
             family=family,
-            prior=Prior(**self.manifest["config"]["prior"]),
-            moves=Moves(**self.manifest["config"]["moves"]),
+            prior=prior,
+            moves=moves,
             noise_variance=told["noise_variance"],
             log_constant=told["log_constant"],
             seed=told["seed"],
             length=self.length,
             backend=told["backend"],
             adaptive=told["adaptive"],
-            tempering=None if told["tempering"] is None else Tempering(**told["tempering"]),
+            tempering=tempering,
             shards=told.get("shards", 1),
             watched_offset=np.array(told["watched_offset"]),
+            probe=probe,
         )
 
     def good_blocks(self, watched: bool = True) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
         """Blocks that are there and whole, and what is wrong with others."""
         length = self.length
         digest = self.manifest["plan"]["digest"]
-        return good_blocks(self.place, digest, length.blocks(), length.chains, watched)
+        dropped = length.counted(length.sweeps_of(self.dropped_rounds)).warmup if self.dropped_rounds else 0
+        return good_blocks(self.place, digest, length.blocks(), length.chains, watched, dropped)
+
+    @property
+    def dropped_rounds(self) -> int:
+        """Rounds after which a run until convergence had ended: what did not count then is gone for good.
+
+        0 if nothing is gone.
+        """
+        return int(self.manifest.get("dropped_rounds", 0))
 
     def reopen(self) -> None:
         """Mark the run as under way."""
         self.manifest["state"] = "running"
-        self.place.write(MANIFEST, as_json(self.manifest))
+        self.write_manifest()
+
+    def write_manifest(self) -> None:
+        """Write the manifest, unless another process has taken the run over."""
+        if self.lease is not None:
+            self.lease.check(look=True)
+        write_manifest(self.place, self.manifest)
 
     def end(self, config: dict[str, Any], rounds: int | None) -> None:
         """Write the manifest that makes what was drawn a posterior.
@@ -220,21 +298,77 @@ class Run:
         rounds : int or None
             Rounds that count; None for all blocks that are there.
         """
+        with resumable(self.place):
+            self._end(config, rounds)
+
+    def _end(self, config: dict[str, Any], rounds: int | None) -> None:
+        length = self.length
         good, _ = self.good_blocks(watched=False)
-        counted = {
-            place: checkpoint
-            for place, checkpoint in good.items()
-            if checkpoint.draws_sha256 is not None and (rounds is None or place[1] < rounds)
-        }
+        counted = None if rounds is None else length.counted(length.sweeps_of(rounds))
         files = {name: sum_ for name, sum_ in self.manifest["files"].items() if not name.startswith("draws/")}
-        files |= {draws_name(*place): str(checkpoint.draws_sha256) for place, checkpoint in counted.items()}
+        self.manifest.pop("counted", None)
+        n_draws = 0
+        for (chain, block), checkpoint in good.items():
+            if checkpoint.draws_sha256 is None or (rounds is not None and block >= rounds):
+                continue
+            kept = checkpoint.draws
+            if counted is not None and length.until:
+                kept = int(counted.among(length.numbers_of(block)).sum())
+            if kept:
+                files[draws_name(chain, block)] = str(checkpoint.draws_sha256)
+                n_draws += kept
+        if counted is not None and length.until:
+            self.manifest["counted"] = asdict(counted)
         self.manifest |= {
             "state": "finished" if config.get("stopped") in (None, "target") else "stopped",
-            "n_draws": sum(checkpoint.draws for checkpoint in counted.values()),
+            "n_draws": n_draws,
             "config": self.manifest["config"] | config,
             "files": files,
         }
-        self.place.write(MANIFEST, as_json(self.manifest))
+        if length.until and rounds and self.manifest["state"] == "finished":
+            self.manifest["dropped_rounds"] = rounds
+        # What the manifest speaks of must be there before it.
+        held = [where for where in good if draws_name(*where) in files]
+        self.place.sync(name for where in held for name in (draws_name(*where), checkpoint_name(*where)))
+        self.write_manifest()
+        self.drop_draws()
+        self.place.sweep_up()
+
+    def drop_draws(self) -> None:
+        """Remove the draws of blocks that a run until convergence threw away as warm-up, if it has ended."""
+        length = self.length
+        if not self.dropped_rounds:
+            return
+        warmup = length.counted(length.sweeps_of(self.dropped_rounds)).warmup
+        last = warmup // length.block_sweeps
+        for chain in range(length.chains):
+            for block in range(last):
+                self.place.remove(draws_name(chain, block))
+
+
+def check_to_go_on(manifest: dict[str, Any], where: str) -> None:
+    """Raise RunError unless a manifest has all that chains rely on; `where` is the name of its file."""
+    plan, config = manifest["plan"], manifest["config"]
+    with named(where):
+        check_plan(plan)
+        item(manifest["files"], SETTINGS_FILE)
+        check_backend(plan["backend"])
+        check_shards(plan.get("shards", 1))
+        if config.get("minibatch") is not None:
+            whole(config["minibatch"], "config.minibatch", 1, manifest["n_rows"])
+        flag(config.get("delayed_acceptance", False), "config.delayed_acceptance")
+
+
+@contextmanager
+def resumable(place: Place) -> Iterator[None]:
+    """Have errors of storage and of nodes say that nothing is lost, and how to go on."""
+    try:
+        yield
+    except (OSError, NodeTrouble) as problem:
+        raise RunError(
+            f"the run in {place} has stopped: {shown(str(problem))}. Its finished blocks are "
+            f"kept: when the cause is gone, `raytpnn resume {place}` goes on"
+        ) from None
 
 
 def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
@@ -245,13 +379,16 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
         "scale": plan.scaling.scale,
         "noise_variance": plan.noise_variance,
         "log_constant": plan.log_constant,
-        "layout": layout_digest(),
+        "chain_format": CHAIN_FORMAT,
         "adaptive": plan.adaptive,
         "tempering": None if plan.tempering is None else asdict(plan.tempering),
     }
     length = asdict(plan.length)
     # More chains or draws are still the same run.
     fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")} | {"files": files}
+    if plan.length.until:
+        # Draws are thinned on the way.
+        fixed["until"] = True
     digest = hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
     how = {"backend": plan.backend, "shards": plan.shards}
     if plan.shards > 1:
@@ -266,9 +403,3 @@ def clean_copy(settings: np.record) -> np.ndarray:
     for name in SETTINGS.names or ():
         copy[name][0] = settings[name]
     return copy
-
-
-def layout_digest() -> str:
-    """Tells whether a state written by one version means the same to another."""
-    described = repr((package_versions()["raytpnn"], STATE.descr, SETTINGS.descr, LADDER.descr))
-    return hashlib.sha256(described.encode()).hexdigest()[:16]

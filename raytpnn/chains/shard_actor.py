@@ -21,12 +21,16 @@ from raytpnn.chains.shard_host import ShardHost
 from raytpnn.chains.transport import has_nccl, new_group
 from raytpnn.engine.device import Device, DeviceError
 from raytpnn.engine.mailbox import new_mailbox
-from raytpnn.engine.meeting import map_mailbox
+from raytpnn.engine.meeting import map_mailbox, sweep_mailboxes
 from raytpnn.engine.shards import room_width
-from raytpnn.storage.errors import RunError
+from raytpnn.storage.errors import NodeTrouble, RunError, RunUnusable
+from raytpnn.storage.lease import Fence
 from raytpnn.storage.place import Place
 
-__all__ = ["ShardActor", "ShardWorker"]
+__all__ = ["MAILBOX", "ShardActor", "ShardWorker"]
+
+# How names of files begin through which shards of a node share memory.
+MAILBOX = "raytpnn-"
 
 
 def shared_folder() -> Path:
@@ -67,9 +71,14 @@ class ShardWorker:
         Workers of the team, and which of them this is.
     gpus : int
         For backend "cuda": GPUs that its rows lie on.
+    fence : Fence, optional
+        Whose run it is; when another owner has taken it over, nothing more is written.
     """
 
-    def __init__(self, uri: str, threads: int, shards: int, shard: int, gpus: int = 0) -> None:
+    def __init__(
+        self, uri: str, threads: int, shards: int, shard: int, gpus: int = 0, fence: Fence | None = None
+    ) -> None:
+        self.fence = fence
         os.environ["RAYTPNN_THREADS"] = str(threads)
         self.uri, self.threads = uri, threads
         self.shards, self.shard, self.gpus = shards, shard, gpus
@@ -96,15 +105,17 @@ class ShardWorker:
         """
         place = Place(self.uri)
         try:
-            run = Run.open(place)
+            run = Run.open(place, fence=self.fence)
             plan = run.shard_plan(self.shards, self.shard)
         except (RunError, OSError) as problem:
-            raise RunError(
+            raise RunUnusable(
                 f"node {whereabouts()['ip']} cannot use the run: {problem}. All nodes must see the run's "
                 "folder: choose one on shared storage, such as s3:// or a network disk"
             ) from None
         width = room_width(plan.settings, plan.watched)
         shared = transport == "memory"
+        if shared:
+            sweep_mailboxes(shared_folder(), MAILBOX)
         mailbox = map_mailbox(str(shared_folder() / name), width) if shared else new_mailbox(width)
         devices = own_devices(self.gpus)
         self.host = ShardHost(plan, run.store, self.shards, self.shard, mailbox, devices)
@@ -127,7 +138,7 @@ class ShardWorker:
         try:
             reports = self.host.run_blocks(chains, blocks)
         except OSError as problem:
-            raise RunError(
+            raise NodeTrouble(
                 f"a block of chain {chains[0]} could not be written on node {where['ip']}: {problem}"
             ) from None
         return [replace(report, where=where) for report in reports]

@@ -95,7 +95,7 @@ class ShardHost(BlockHost):
         own.restore(before)
         self.running = chain
         try:
-            result = own.run(first, sweeps, length.warmup, length.thin)
+            result = own.run(first, sweeps, length.warmup, length.thin_of(block))
         finally:
             self.running = None
         if result.sweeps < sweeps:

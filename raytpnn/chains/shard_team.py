@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,22 +12,40 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from raytpnn.chains.ray_nodes import other_version
 from raytpnn.chains.report import BlockReport
-from raytpnn.chains.shard_actor import ShardActor
+from raytpnn.chains.shard_actor import MAILBOX, ShardActor
 from raytpnn.chains.sharding import Team
 from raytpnn.chains.transport import asked_transport, transport_by_offers, transport_by_place
+from raytpnn.engine.device import DeviceError
 from raytpnn.engine.meeting import MeetingBroken
 from raytpnn.engine.shards import ShardError
-from raytpnn.storage.errors import RunError
+from raytpnn.storage.errors import NodeTrouble, RunUnusable
+from raytpnn.storage.lease import Fence
 
 __all__ = ["ShardTeam", "TeamLost"]
 
 # How long one that is dismissed is waited for.
 TIDY_SECONDS = 2.0
+# A team that has not moved for so long hangs; and a cluster gives no room any more.
+HUNG_SECONDS = 1800.0
+CLUSTER_SECONDS = 1800.0
 
 
 class TeamLost(Exception):
-    """A team of which somebody is gone: what it was doing is to be done by a new one."""
+    """A team of which somebody is gone: what it was doing is to be done by a new one.
+
+    Attributes
+    ----------
+    where : dict or None
+        Node whose fault it is; None if nobody's.
+    final : bool
+        Whether that node cannot work on the run at all.
+    """
+
+    def __init__(self, problem: str, where: dict[str, Any] | None = None, final: bool = False) -> None:
+        super().__init__(problem)
+        self.where, self.final = where, final
 
 
 class ShardTeam:
@@ -41,19 +60,32 @@ class ShardTeam:
         Rows lie on the GPUs that each of the team asks for.
     version : str
         Of raytpnn here, which must be theirs.
+    fence : Fence, optional
+        How they see whether the run is still that of this process.
+    selector : dict, optional
+        Labels that nodes must have.
     """
 
-    def __init__(self, uri: str, team: Team, on_gpus: bool, version: str) -> None:
-        self.uri, self.version = uri, version
+    def __init__(
+        self,
+        uri: str,
+        team: Team,
+        on_gpus: bool,
+        version: str,
+        fence: Fence | None = None,
+        selector: dict[str, str] | None = None,
+    ) -> None:
+        self.uri, self.version, self.fence = uri, version, fence
         self.workers, self.resources = team
         self.gpus = int(self.resources.gpus) if on_gpus else 0
         self.asked = asked_transport()
-        self.name = f"raytpnn-{uuid.uuid4().hex}"
+        self.name = f"{MAILBOX}{uuid.uuid4().hex}"
         wanted = {name: amount for name, amount in self.resources.wanted().items() if amount}
         # On as many nodes as there are: rows that do not fit one are what shards are for. GPUs have memory of
         # their own, and on one node they are nearer to each other.
         strategy = "PACK" if on_gpus else "SPREAD"
-        self.places: PlacementGroup = placement_group([wanted] * self.workers, strategy=strategy)
+        labels = {"bundle_label_selector": [selector] * self.workers} if selector else {}
+        self.places: PlacementGroup = placement_group([wanted] * self.workers, strategy=strategy, **labels)
         self.actors: list[Any] = []
         self.where: list[dict[str, Any]] = []
         self.transport = ""
@@ -63,6 +95,8 @@ class ShardTeam:
         self.work: tuple[list[int], list[int]] | None = None
         self.question: Any = None
         self.known: list[tuple[int, int, int]] = []
+        # When it last did something that can be seen.
+        self.moved = time.monotonic()
 
     def advance(self) -> list[BlockReport] | None:
         """Take what has come; gives the reports of blocks that are through, and raises TeamLost."""
@@ -70,15 +104,25 @@ class ShardTeam:
             return None
         done, rest = ray.wait(self.waiting, num_returns=len(self.waiting), timeout=0.0)
         if not rest:
+            self.moved = time.monotonic()
             return self.step([self._result(reference) for reference in self.waiting])
         for reference in done:
             # One who failed is not waited for until the others, who wait for it, have come.
             self._result(reference)
+        silent = time.monotonic() - self.moved
+        if silent > (HUNG_SECONDS if self.actors else CLUSTER_SECONDS):
+            if not self.actors:
+                raise NodeTrouble(
+                    f"the cluster has given no room for {self.workers} workers for {silent:.0f} s: see "
+                    "`ray status`, or ask for fewer shards"
+                )
+            raise TeamLost(f"a team of shards has not moved for {silent:.0f} s")
         return None
 
     def begin(self, chains: list[int], blocks: list[int]) -> None:
         """Have all run the same blocks."""
         self.work = chains, blocks
+        self.moved = time.monotonic()
         self.waiting = [actor.run_blocks.remote(chains, blocks) for actor in self.actors]
         self.step = self._through
 
@@ -96,7 +140,7 @@ class ShardTeam:
         threads = max(int(resources.cpus), 1)
         self.actors = [
             ShardActor.options(scheduling_strategy=strategy[shard], **options).remote(
-                self.uri, threads, self.workers, shard, self.gpus
+                self.uri, threads, self.workers, shard, self.gpus, self.fence
             )
             for shard in range(self.workers)
         ]
@@ -106,10 +150,7 @@ class ShardTeam:
     def _seat(self, where: list[dict[str, Any]]) -> None:
         for one in where:
             if one["raytpnn"] != self.version:
-                raise RunError(
-                    f"node {one['ip']} has raytpnn {one['raytpnn']}, here it is {self.version}; install "
-                    "one version everywhere"
-                )
+                raise TeamLost(other_version(one, self.version), one, final=True)
         self.where = where
         together = len({one["node"] for one in where}) == 1
         transport = transport_by_place(self.asked, together, self.gpus > 0)
@@ -145,6 +186,9 @@ class ShardTeam:
             cause = problem.cause
             if isinstance(cause, (MeetingBroken, ShardError)):
                 raise TeamLost(str(cause)) from None
+            if isinstance(cause, (NodeTrouble, DeviceError)) and self.where:
+                where = self.where[self.waiting.index(reference)]
+                raise TeamLost(str(cause), where, isinstance(cause, RunUnusable)) from None
             if isinstance(cause, Exception):
                 raise cause from None
             raise
@@ -160,7 +204,9 @@ class ShardTeam:
         done, _ = ray.wait([self.question], timeout=0.0)
         if done:
             with suppress(ray.exceptions.RayError):
-                self.known = ray.get(done[0])
+                found = ray.get(done[0])
+                if found != self.known:
+                    self.known, self.moved = found, time.monotonic()
             self.question = None
         return self.known
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import Protocol
 
 import numpy as np
@@ -17,10 +18,15 @@ from raytpnn.storage.checkpoint import (
     good_block,
     weights_name,
 )
+from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.lease import Fence
 from raytpnn.storage.place import Place, sha256_of_bytes
 
 __all__ = ["BlockStore", "DiskStore", "MemoryStore"]
+
+# How often a worker asks an object store whether its run is still its own: a request takes a while.
+REMOTE_CHECK_SECONDS = 5.0
 
 
 class BlockStore(Protocol):
@@ -81,11 +87,23 @@ class DiskStore:
     place : Place
     plan : str
         Digest of the run's plan.
+    fence : Fence, optional
+        Refuses to write when another owner has taken the run over: a block is the same whoever runs it, but
+        the new owner may have made the run longer, or begun another one.
     """
 
-    def __init__(self, place: Place, plan: str) -> None:
+    def __init__(self, place: Place, plan: str, fence: Fence | None = None) -> None:
         self.place = place
         self.plan = plan
+        self.fence = fence
+        self.checked = float("-inf")
+
+    def check(self) -> None:
+        """Raise LeaseLost if the run is no longer that of the owner who sent this worker."""
+        pause = REMOTE_CHECK_SECONDS if self.place.path is None else 0.0
+        if self.fence is not None and time.monotonic() - self.checked >= pause:
+            self.fence.check(self.place)
+            self.checked = time.monotonic()
 
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after a finished block."""
@@ -95,9 +113,9 @@ class DiskStore:
         """Report on a block of which checkpoint and draws are there and whole."""
         try:
             checkpoint = good_block(self.place, self.plan, chain, block, extent)
+            return None if checkpoint is None else BlockReport.of(checkpoint)
         except (RunError, OSError, ValueError):
             return None
-        return None if checkpoint is None else BlockReport.of(checkpoint)
 
     def weights(self, at: int) -> np.ndarray:
         """Feature weights that hold from a round on."""
@@ -105,15 +123,18 @@ class DiskStore:
         data = self.place.read(name)
         if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
             raise RunError(f"{self.place.name_of(name)} is damaged: its checksum is wrong")
-        return np.frombuffer(data[DIGEST_BYTES:], np.float64)
+        with named(self.place.name_of(name)):
+            return np.frombuffer(data[DIGEST_BYTES:], "<f8")
 
     def put_weights(self, at: int, weights: np.ndarray) -> None:
         """Write feature weights, their checksum first."""
+        self.check()
         data = np.ascontiguousarray(weights, "<f8").tobytes()
         self.place.write(weights_name(at), hashlib.sha256(data).digest() + data)
 
     def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
         """Write the draws, then the checkpoint that makes them count."""
+        self.check()
         chain, block, watched = report.chain, report.block, report.watched
         checksum = None
         if draws is not None:

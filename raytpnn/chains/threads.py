@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 
 from raytpnn.chains.executor import Outcome
 from raytpnn.chains.hosts import local_hosts
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.store import BlockStore
+from raytpnn.storage.errors import NodeTrouble
 
 __all__ = ["ThreadExecutor", "available_cores"]
 
 STOP_SECONDS = 0.01
+# How long the end of a run waits for threads: storage errors are borne for a while, see `storage.retry`.
+CLOSE_SECONDS = 30.0
+# A thread whose chain has not moved for so long hangs, most likely in storage that does not answer.
+HUNG_SECONDS = 1800.0
 
 
 def available_cores() -> int:
@@ -49,6 +55,8 @@ class ThreadExecutor:
         ]
         self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
         self.busy: set[int] = set()
+        # Where the chains of a worker were when they last moved, and when that was.
+        self.moved: dict[int, tuple[object, float]] = {}
         self.threads = [
             threading.Thread(target=self._work, args=(i,), name=f"raytpnn-{i}", daemon=True)
             for i in range(len(self.hosts))
@@ -76,6 +84,7 @@ class ThreadExecutor:
     def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
         """Have a worker run blocks, the same of every chain."""
         self.busy.add(worker)
+        self.moved[worker] = None, time.monotonic()
         self.tasks[worker].put((chains, blocks))
 
     def wait(self, seconds: float) -> list[Outcome]:
@@ -90,7 +99,22 @@ class ThreadExecutor:
                 outcomes.append(result)
                 result = self.results.get_nowait()
         except queue.Empty:
+            self.check()
             return outcomes
+
+    def check(self) -> None:
+        """Raise RunError if a worker has not moved for far too long."""
+        now = time.monotonic()
+        for worker in self.busy:
+            place, since = self.moved[worker]
+            current = self.hosts[worker].progress()
+            if current != place:
+                self.moved[worker] = current, now
+            elif now - since > HUNG_SECONDS:
+                raise NodeTrouble(
+                    f"a thread has not moved for {HUNG_SECONDS:.0f} s: the storage does not answer, or the "
+                    "machine is overloaded"
+                )
 
     def progress(self) -> dict[int, tuple[int, int]]:
         """Sweeps and terms of the chains at work."""
@@ -115,10 +139,14 @@ class ThreadExecutor:
         """End the threads."""
         for tasks in self.tasks:
             tasks.put(None)
+        end = time.monotonic() + CLOSE_SECONDS
         while any(thread.is_alive() for thread in self.threads):
             # A block that began just now may not have seen the first request.
             self.stop()
             for thread in self.threads:
                 thread.join(STOP_SECONDS)
+            if time.monotonic() > end:
+                # It hangs where nothing can end it; as a daemon it does not keep the program.
+                return
         for host in self.hosts:
             host.close()

@@ -18,6 +18,7 @@ from raytpnn.cli.genes import genes
 from raytpnn.cli.group import Commands
 from raytpnn.cli.inspect import inspect
 from raytpnn.cli.predict import predict
+from raytpnn.cli.repair import repair
 from raytpnn.cli.report import report
 from raytpnn.cli.resume import resume
 from raytpnn.cli.tune import tune
@@ -53,5 +54,5 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (inspect, tune, fit, resume, watch, diagnose, predict, report, genes, doctor, demo):
+for command in (inspect, tune, fit, resume, watch, repair, diagnose, predict, report, genes, doctor, demo):
     app.command()(command)

@@ -15,7 +15,13 @@ __all__ = ["demo"]
 def demo(
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
     warmup: Annotated[int, typer.Option(min=0, help="Sweeps before the first draw.")] = 1000,
-    draws: Annotated[int, typer.Option(min=1, help="Draws kept of each chain.")] = 1000,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws kept of each chain; if not given, as many as it takes to converge."),
+    ] = None,
+    max_sweeps: Annotated[
+        int | None, typer.Option(min=1, help="Most sweeps of each chain without --draws. Default: 20000.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the chains.")] = 0,
 ) -> None:
     """Fit the diabetes data that ship with scikit-learn, and show what was found."""
@@ -32,16 +38,20 @@ def demo(
     cut = int(0.8 * len(y))
     train, test = order[:cut], order[cut:]
     say(f"diabetes: {cut} patients to learn from, {len(test)} held out, {X.shape[1]} features")
-    post = raytpnn.sample(
-        X.iloc[train],
-        y.iloc[train],
-        chains=chains,
-        warmup=warmup,
-        draws=draws,
-        seed=seed,
-        executor="threads",
-        progress=True,
-    )
+    from raytpnn.posterior.verdict import quiet
+
+    with quiet():
+        post = raytpnn.sample(
+            X.iloc[train],
+            y.iloc[train],
+            chains=chains,
+            warmup=warmup,
+            draws=draws,
+            max_sweeps=max_sweeps,
+            seed=seed,
+            executor="threads",
+            progress=True,
+        )
     print_result(post, X.iloc[test], y.iloc[test], float(y.iloc[train].mean()))
     say(f"{time.monotonic() - begin:.1f} seconds in all")
 
@@ -51,16 +61,13 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     import numpy as np
 
     from raytpnn.cli.diagnose import tell_judgement
-    from raytpnn.cli.summary import components_table
+    from raytpnn.cli.summary import components_table, kept_words
     from raytpnn.cli.text import new_console, tell
-    from raytpnn.posterior.advice import convergence_of, judge
-    from raytpnn.posterior.compared import evidence_of
 
     console = new_console()
     seconds = post.config["sampling_seconds"]
-    tell(console, f"\n{post.draws.n_draws} draws in {seconds:.1f} s")
-    evidence = evidence_of(post)
-    tell_judgement(console, judge(evidence, convergence_of(evidence)))
+    tell(console, f"\n{post.draws.n_draws} draws in {seconds:.1f} s{kept_words(post)}")
+    tell_judgement(console, post.verdict())
     tell(console)
     error = float(np.sqrt(np.mean((post.predict(X) - y) ** 2)))
     plain = float(np.sqrt(np.mean((mean - y) ** 2)))

@@ -44,7 +44,7 @@ def diagnose(
     """Say whether the chains converged, which of them are odd, and what to do about it.
 
     Exit code 0 if they converged, 3 if not: by the targets; without any, by R-hat at most 1.01 and 400
-    effective draws of everything that predictions rest on.
+    effective draws of f, the log-likelihood, the noise and the importances that lead.
     """
     from raytpnn.cli.note import noted_targets
     from raytpnn.storage.place import Place
@@ -53,7 +53,7 @@ def diagnose(
         target_rhat, target_ess = noted_targets(Place(run))
     from raytpnn.cli.health import examine
 
-    health = examine(run, target_rhat, target_ess, components=True)
+    health = examine(run, target_rhat, target_ess)
     if json:
         print_json(health)
     else:
@@ -143,6 +143,9 @@ def print_json(health: Health) -> None:
         "converged": health.converged,
         "verdict": health.judgement.state,
         "headline": health.judgement.headline,
+        "rhat_worst": health.judgement.rhat,
+        "quantity": health.judgement.quantity,
+        "ess_least": health.judgement.ess,
         "target_rhat": health.target_rhat,
         "target_ess": health.target_ess,
         "blocks": health.blocks,

@@ -10,6 +10,7 @@ import numpy as np
 from raytpnn.cli.family import guess_family
 from raytpnn.cli.group import say
 from raytpnn.cli.options import FitOptions
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.cli.source import Source
@@ -85,7 +86,7 @@ def prepared_by(options: FitOptions, expression: Expression) -> Prepared:
     unwanted = set(options.drop)
     absent = unwanted - set(expression.feature_ids)
     if absent:
-        raise ValueError(f"{options.data} has no feature {min(absent)!r} (--drop)")
+        raise ValueError(f"{shown(str(options.data))} has no feature {min(absent)!r} (--drop)")
     table = expression.as_table()
     if unwanted:
         table = table.select([i for i, name in enumerate(table.names) if name not in unwanted])

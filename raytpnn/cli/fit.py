@@ -11,6 +11,7 @@ import typer
 from raytpnn.cli import flags
 from raytpnn.cli.group import say
 from raytpnn.cli.options import FitOptions, merge
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.cli.source import Source
@@ -19,7 +20,8 @@ __all__ = ["fit"]
 
 # Options that `raytpnn.sample` has by the same names.
 PASSED_ON = (
-    *("out", "chains", "warmup", "draws", "thin", "seed", "target_rhat", "target_ess", "time_limit"),
+    *("out", "chains", "warmup", "draws", "thin", "max_sweeps", "seed"),
+    *("target_rhat", "target_ess", "time_limit"),
     *("executor", "address", "feature_weights", "max_bins", "missing_indicators", "backend"),
     *("minibatch", "delayed_acceptance", "shards"),
 )
@@ -47,6 +49,7 @@ def fit(
     warmup: flags.Warmup = None,
     draws: flags.NumberOfDraws = None,
     thin: flags.Thin = None,
+    max_sweeps: flags.MaxSweeps = None,
     seed: flags.Seed = None,
     replicas: flags.Replicas = None,
     spread: flags.Spread = None,
@@ -106,8 +109,9 @@ def run_fit(options: FitOptions) -> None:
         say(f"reading {options.data}")
         source = told_source(options)
         import raytpnn
+        from raytpnn.posterior.verdict import quiet
 
-        with one_ray(options):
+        with quiet(), one_ray(options):
             if before:
                 say(f"{options.out} holds the fit already: going on with the cross-validation")
                 post = raytpnn.load(options.out)
@@ -137,18 +141,14 @@ def one_ray(options: FitOptions) -> AbstractContextManager[Any]:
 
 
 def refuse_taken(out: str) -> None:
-    """Raise if there is something at `out` already."""
-    from raytpnn.storage.manifest import MANIFEST
+    """Raise if there is something at `out` already, or somebody works there."""
+    from raytpnn.chains.ownership import check_free
     from raytpnn.storage.place import Place
 
-    place = Place(out)
-    if place.empty():
-        return
-    if place.holds(MANIFEST):
-        raise ValueError(
-            f"{out} holds a run already: go on with it by `raytpnn resume {out}`, or choose another --out"
-        )
-    raise ValueError(f"{out} exists and is not empty; choose another --out")
+    try:
+        check_free(Place(out), "another --out")
+    except FileExistsError as problem:
+        raise ValueError(str(problem)) from None
 
 
 def told_source(options: FitOptions) -> Source:
@@ -221,7 +221,7 @@ def note_of(options: FitOptions, source: Any) -> dict[str, Any]:
     return {
         "command": "fit",
         "raytpnn": __version__,
-        "data": Path(str(options.data)).name,
+        "data": Path(shown(str(options.data))).name,
         "target": options.target,
         "weights": options.weights,
         "offset": options.offset,

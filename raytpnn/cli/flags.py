@@ -93,8 +93,20 @@ Covariates = Annotated[
 
 Chains = Annotated[int | None, flag("Independent chains.", LENGTH, "4", min=1)]
 Warmup = Annotated[int | None, flag("Sweeps before the first draw.", LENGTH, "1000", min=0)]
-NumberOfDraws = Annotated[int | None, flag("Draws of each chain.", LENGTH, "1000", min=1)]
-Thin = Annotated[int | None, flag("Sweeps a draw.", LENGTH, "1", min=1)]
+NumberOfDraws = Annotated[
+    int | None,
+    flag(
+        "Draws of each chain, just so many.",
+        LENGTH,
+        "as many as it takes to converge (R-hat 1.01, 400 effective draws), thinned to 1000 at most",
+        min=1,
+    ),
+]
+Thin = Annotated[int | None, flag("Sweeps a draw; without --draws, at least.", LENGTH, "1", min=1)]
+MaxSweeps = Annotated[
+    int | None,
+    flag("Most sweeps of each chain, warm-up included, without --draws.", LENGTH, "20000", min=1),
+]
 Seed = Annotated[int | None, flag("The same seed gives the same draws.", LENGTH, "0", min=0)]
 
 Replicas = Annotated[
@@ -141,11 +153,18 @@ Permute = Annotated[
 
 TargetRhat = Annotated[
     float | None,
-    flag("Stop when R-hat of everything watched is at most this; exit code 3 if it never is.", STOPPING),
+    flag(
+        "Stop when R-hat of all that decides is at most this (1.01 without --draws); exit code 3 if it "
+        "never is.",
+        STOPPING,
+    ),
 ]
 TargetEss = Annotated[
     float | None,
-    flag("Stop when everything watched has so many effective draws, all chains together.", STOPPING),
+    flag(
+        "Stop when all that decides has so many effective draws, all chains together (400 without --draws).",
+        STOPPING,
+    ),
 ]
 TimeLimit = Annotated[float | None, flag("Seconds after which no new block of sweeps begins.", STOPPING)]
 NoTarget = Annotated[
@@ -237,6 +256,10 @@ DelayedAcceptance = Annotated[
 
 ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]
 MoreChains = Annotated[int | None, flag("Chains in all, if there should be more than before.", LENGTH, min=1)]
+MoreSweeps = Annotated[
+    int | None,
+    flag("Most sweeps of each chain in all, if there should be more than before.", LENGTH, min=1),
+]
 MoreDraws = Annotated[
     int | None, flag("Draws of each chain in all, if there should be more than before.", LENGTH, min=1)
 ]

@@ -35,12 +35,17 @@ def genes(
     post = load(run)
     if annotation is not None:
         post = post.annotate(annotation)
-    table = post.genes(level)
-    show(post, table, level, top)
+    from raytpnn.posterior.verdict import quiet
+
+    with quiet():
+        table = post.genes(level)
     if out is not None:
         import pyarrow as pa
 
+        # Before anything is shown: who reads that may stop reading.
         write_tables(iter([pa.Table.from_pandas(table, preserve_index=False)]), out)
+    show(post, table, level, top)
+    if out is not None:
         say(f"{len(table):,} rows:")
         print(out)
 
@@ -75,5 +80,9 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
     tell(console, f"Leading {min(top, len(table))} of {len(table):,} genes and combinations of genes")
     console.print(shown)
     tell(console, f"importance: root mean square over the training samples, in {latent_unit(post)}")
+    judgement = post.verdict()
+    tell(console, f"Did it converge? {judgement.headline}")
+    if not judgement.converged:
+        tell(console, "Take the ranks and inclusions above as rough; `raytpnn diagnose` says what to do.")
     if post.classes is not None:
         tell(console, f"up: the probability of {post.classes[1]} rises with expression")

@@ -21,8 +21,10 @@ TOLD_OF_DATA, DATA_MODULES = (TypeError, KeyError), "raytpnn.data."
 
 
 def say(text: str) -> None:
-    """A line to standard error, at once."""
-    print(text, file=sys.stderr, flush=True)
+    """A line to standard error, at once, without credentials of URIs in it."""
+    from raytpnn.storage.uris import shown
+
+    print(shown(text), file=sys.stderr, flush=True)
 
 
 class Commands(TyperGroup):
@@ -45,6 +47,11 @@ class Commands(TyperGroup):
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as problem:
+            if hasattr(problem, "message"):
+                # Wrong use, which Typer tells itself.
+                from raytpnn.storage.uris import shown
+
+                problem.message = shown(str(problem.message))
             if is_ours(problem) or os.environ.get("RAYTPNN_DEBUG", "0") not in ("", "0"):
                 raise
             say(f"error: {in_one_line(problem)}")

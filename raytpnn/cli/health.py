@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raytpnn.chains.conduct import journal_of
-from raytpnn.chains.monitor import LEAST_ESS_A_CHAIN, Convergence, Monitor
+from raytpnn.chains.monitor import Monitor
 from raytpnn.chains.run import Run
-from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, of_components
-from raytpnn.posterior.compared import PROBE_ROWS, components_by_chain, evidence_of
+from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, worst_first
+from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.probe import probe_rows
 from raytpnn.posterior.storage import load
 from raytpnn.posterior.subset_words import subsets_in_words
 from raytpnn.posterior.tempering import TemperingSummary
+from raytpnn.posterior.verdict import kept_table
 from raytpnn.storage.checkpoint import draws_name
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from raytpnn.chains.watch import Watched
 
 __all__ = ["ChainSummary", "Health", "examine", "run_in_words"]
 
@@ -64,6 +65,8 @@ class Health:
         How replicas fared, in sentences; empty without any.
     subsets : str
         What it did with subsets of the rows; empty if nothing.
+    until : bool
+        Whether the run was to go on until it has converged: fewer blocks than planned are all there are then.
     """
 
     state: str
@@ -78,20 +81,18 @@ class Health:
     problems: list[str] = field(default_factory=list)
     tempering: list[str] = field(default_factory=list)
     subsets: str = ""
+    until: bool = False
 
     @property
     def converged(self) -> bool:
         """Whether the targets are met; without targets, whether the usual limits are."""
-        return self.judgement.state == "yes"
+        return self.judgement.converged
 
 
-def examine(
-    run: str,
-    target_rhat: float | None = None,
-    target_ess: float | None = None,
-    components: bool = False,
-) -> Health:
+def examine(run: str, target_rhat: float | None = None, target_ess: float | None = None) -> Health:
     """Look at a run: finished, stopped, under way or killed.
+
+    Of one that has ended, the table is that of `Posterior.diagnostics`.
 
     Parameters
     ----------
@@ -99,33 +100,21 @@ def examine(
         Folder or URI.
     target_rhat, target_ess : float, optional
         What is asked for.
-    components : bool
-        Compare single components too, which takes all draws of a run that has ended.
     """
     place = Place(run)
     manifest = read_manifest(place)
     looked = of_run(place, manifest, run) if "plan" in manifest else of_posterior(run)
     evidence, chains, problems, (blocks, planned) = looked
-    if components and "plan" in manifest and manifest["state"] != "running" and manifest["n_draws"]:
-        evidence = replace(evidence, quantities=evidence.quantities | components_by_chain(load(run)))
-    table = convergence_of(evidence)
-    reached = None
-    if target_rhat is not None or target_ess is not None:
-        watched = table[~of_components(table)]
-        names = watched["quantity"].tolist()
-        rhat, bulk, tail = (
-            dict(zip(names, watched[column].tolist(), strict=True))
-            for column in ("rhat", "ess_bulk", "ess_tail")
-        )
-        convergence = Convergence(evidence.draws, rhat, bulk, tail)
-        reached = convergence.reached(target_rhat, target_ess, len(evidence.chains))
+    table = None
+    if manifest.get("state") != "running" and manifest["n_draws"]:
+        table = kept_table(manifest["config"])
+        table = load(run).diagnostics() if table is None else table
+    table = convergence_of(evidence) if table is None else worst_first(table)
     return Health(
         state=manifest.get("state", "saved"),
         blocks=blocks,
         planned=planned,
-        judgement=judge(
-            evidence, table, reached, target_rhat, target_ess, LEAST_ESS_A_CHAIN * len(evidence.chains)
-        ),
+        judgement=judge(evidence, table, target_rhat, target_ess),
         table=table,
         chains=chains,
         draws=evidence.draws,
@@ -134,6 +123,7 @@ def examine(
         problems=problems,
         tempering=TemperingSummary.of(evidence.config).told() if evidence.config.get("tempering") else [],
         subsets=subsets_in_words(evidence.config),
+        until=manifest["config"].get("draws", 0) is None,
     )
 
 
@@ -142,22 +132,25 @@ Looked = tuple[Evidence, list[ChainSummary], list[str], tuple[int, int]]
 
 def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
     """Look at checkpoints. What is compared is what the coordinator compares while chains run."""
-    from raytpnn.posterior.norms import evenly_spaced
     from raytpnn.posterior.storage import read_encoder
 
     opened = Run(place, manifest)
     journal, problems = journal_of(opened)
     ended = manifest["state"] != "running"
-    watched: list[list[Watched]] = []
-    summaries = []
+    length = opened.length
+    rows = probe_rows(manifest["n_rows"])
+    monitor = Monitor(length.chains, read_encoder(place, manifest["files"]).labels, rows, length)
     for chain, reports in enumerate(journal.reports):
-        parts = [
-            report.watched
-            for block, report in sorted(reports.items())
+        for block, report in reports.items():
             # Of a run that a target ended, later blocks do not count.
-            if report.watched is not None and (not ended or draws_name(chain, block) in manifest["files"])
-        ]
-        watched.append(parts)
+            if not ended or draws_name(chain, block) in manifest["files"]:
+                monitor.add(chain, block, report.watched)
+    rounds = journal.complete_rounds(len(length.blocks()))
+    if ended and manifest.get("counted"):
+        rounds = -(-manifest["counted"]["sweeps"] // length.block_sweeps)
+    watched = monitor.blocks_up_to(rounds - 1 if length.until else len(length.blocks()))
+    summaries = []
+    for chain, (reports, parts) in enumerate(zip(journal.reports, watched, strict=True)):
         last = reports[max(reports)] if reports else None
         joined = {
             name: np.concatenate([part.scalars[name] for part in parts] or [np.array([np.nan])])
@@ -174,10 +167,8 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
             )
         )
     active = [chain for chain, parts in enumerate(watched) if parts]
-    rounds = min((len(watched[chain]) for chain in active), default=0)
-    rows = evenly_spaced(manifest["n_rows"], PROBE_ROWS)
-    monitor = Monitor(len(active), read_encoder(place, manifest["files"]).labels, rows)
-    per_chain = [watched[chain][:rounds] for chain in active]
+    common = min((len(watched[chain]) for chain in active), default=0)
+    per_chain = [watched[chain][:common] for chain in active]
     planned = len(opened.length.blocks()) * opened.length.chains
     blocks = sum(len(reports) for reports in journal.reports)
     last_reports = [journal.reports[chain][max(journal.reports[chain])] for chain in active]
@@ -185,9 +176,11 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
         quantities=monitor.quantities(per_chain) if per_chain else {},
         chains=tuple(active),
         acceptance=tuple(report.acceptance for report in last_reports),
-        run=shlex.quote(str(place) if "://" in run else run),
+        run=shlex.quote(shown(run)),
         unfinished=blocks < planned and manifest["config"].get("stopped") != "target",
-        config=manifest["config"],
+        # While it runs, a run until convergence counts what it would if it ended now.
+        config=manifest["config"]
+        | ({"counted": asdict(length.counted(length.sweeps_of(rounds)))} if length.until else {}),
     )
     return evidence, summaries, problems, (blocks, planned)
 
@@ -204,7 +197,8 @@ def of_posterior(run: str) -> Looked:
         summaries.append(
             ChainSummary(
                 int(number),
-                int(post.config.get("warmup", 0) + length * post.config.get("thin", 1)),
+                int((post.config.get("counted") or {}).get("sweeps", 0))
+                or int(post.config.get("warmup", 0) + length * (post.config.get("thin") or 1)),
                 int(length),
                 float(post.draws.loglik[mine].mean()),
                 float(post.draws.K[mine].mean()),
@@ -227,5 +221,6 @@ def run_in_words(health: Health) -> str:
         "stopped": "a run that was stopped",
         "running": "a run that goes on at this moment, or was killed",
     }[health.state]
-    part = f", {health.blocks} of {health.planned} blocks of sweeps done" if health.planned else ""
+    most = "at most " if health.until else ""
+    part = f", {health.blocks} of {most}{health.planned} blocks of sweeps done" if health.planned else ""
     return f"{words}{part}; {len(health.chains)} chains, {health.draws} draws of each compared"

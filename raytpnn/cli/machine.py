@@ -14,6 +14,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from raytpnn.storage.uris import shown
+
 __all__ = ["compiled_code", "environment", "gpus", "packages", "ray_state", "system"]
 
 PACKAGES = (
@@ -132,8 +134,24 @@ def ray_state(start: bool) -> dict[str, str]:
     """Ray: addressed, running, able to start."""
     told = {"RAY_ADDRESS": masked("RAY_ADDRESS", os.environ.get("RAY_ADDRESS", "not set"))}
     told["on this machine"] = local_cluster()
+    told["token"] = token()
     told["start"] = try_ray() if start else "not tried; --start-ray tries"
     return told
+
+
+def token() -> str:
+    """Whether there is a token, and whether others can read it: who has it can run anything there."""
+    from raytpnn.chains.ray_cluster import token_file
+
+    path = token_file()
+    try:
+        mode = path.stat().st_mode & 0o777
+    except OSError:
+        return "in RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else "none"
+    name = home(str(path))
+    if mode & 0o077:
+        return f"{name}, which other users of this machine can read (mode {mode:o}): chmod 600 {name}"
+    return f"{name}, private"
 
 
 def local_cluster() -> str:
@@ -200,9 +218,7 @@ def masked(name: str, value: str) -> str:
     """Value of a variable with credentials, queries and the home folder taken out."""
     if SECRET.search(name) and not name.endswith("_PATH"):
         return "(set, not shown)"
-    value = re.sub(r"://[^/@\s]*@", "://(not shown)@", value)
-    value = re.sub(r"\?\S*", "?(not shown)", value)
-    return home(value)
+    return home(shown(value))
 
 
 def home(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from raytpnn.storage.checks import named, number
 from raytpnn.storage.manifest import read_manifest
 from raytpnn.storage.place import Place
 
@@ -22,7 +23,7 @@ def read_note(place: Place) -> dict[str, Any]:
     """Note of a run; empty if it was not begun by the command line."""
     try:
         note = json.loads(place.read(NOTE))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     return note if isinstance(note, dict) else {}
 
@@ -32,4 +33,9 @@ def noted_targets(place: Place) -> tuple[float | None, float | None]:
     told = read_note(place)
     if "target_rhat" not in told:
         told = read_manifest(place)["config"]
-    return told.get("target_rhat"), told.get("target_ess")
+    rhat, ess = told.get("target_rhat"), told.get("target_ess")
+    with named(place.name_of(NOTE)):
+        return (
+            None if rhat is None else number(rhat, "target_rhat", above=1.0),
+            None if ess is None else number(ess, "target_ess", above=0.0),
+        )

@@ -35,8 +35,9 @@ class FitOptions:
     covariates: list[str] = field(default_factory=list)
     chains: int = 4
     warmup: int = 1000
-    draws: int = 1000
-    thin: int = 1
+    draws: int | None = None
+    thin: int | None = None
+    max_sweeps: int | None = None
     seed: int = 0
     replicas: int | None = None
     spread: bool | None = None

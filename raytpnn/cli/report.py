@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from raytpnn.cli import flags
+from raytpnn.storage.uris import shown
 
 __all__ = ["report"]
 
@@ -22,7 +23,7 @@ def report(
     """Write one HTML page about a run: what was fitted, did it converge, what matters."""
     if out is None and "://" in run:
         raise typer.BadParameter(
-            f"the run {run} is not on this machine: say where to write", param_hint="--out"
+            f"the run {shown(run)} is not on this machine: say where to write", param_hint="--out"
         )
     from raytpnn.posterior.storage import load
     from raytpnn.report.page import write_report

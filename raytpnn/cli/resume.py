@@ -17,6 +17,7 @@ def resume(
     run: Annotated[str, typer.Argument(help="Folder of a run that `raytpnn fit` began.")],
     chains: flags.MoreChains = None,
     draws: flags.MoreDraws = None,
+    max_sweeps: flags.MoreSweeps = None,
     target_rhat: flags.TargetRhat = None,
     target_ess: flags.TargetEss = None,
     no_target: flags.NoTarget = False,
@@ -41,6 +42,11 @@ def resume(
 
     place = Place(run)
     note = read_note(place)
+    if no_target and until_converged(place):
+        raise ValueError(
+            f"the run in {run} goes on until it has converged and has no last draw: leave --no-target out, "
+            "or give other targets"
+        )
     as_before = not (no_target or target_rhat or target_ess)
     if as_before:
         target_rhat, target_ess = noted_targets(place)
@@ -48,7 +54,9 @@ def resume(
     how = executor or ("ray" if address else note.get("executor") or "ray")
     resources = resources_of(how, workers, cpus, gpus, bool(wait))
     leave_note = partial(write_note, place, note | {"target_rhat": target_rhat, "target_ess": target_ess})
-    with stoppable(run):
+    from raytpnn.posterior.verdict import quiet
+
+    with stoppable(run), quiet():
         import raytpnn
         from raytpnn.chains.progress import make_reporter
 
@@ -58,6 +66,7 @@ def resume(
             run,
             chains=chains,
             draws=draws,
+            max_sweeps=max_sweeps,
             executor=how,
             address=address,
             progress=reporter,
@@ -71,6 +80,13 @@ def resume(
     from raytpnn.cli.summary import conclude
 
     conclude(post, run, target_rhat, target_ess)
+
+
+def until_converged(place: Any) -> bool:
+    """Whether a run goes on until it has converged."""
+    from raytpnn.storage.manifest import read_manifest
+
+    return read_manifest(place)["config"].get("draws", 0) is None
 
 
 def tell_targets(rhat: float | None, ess: float | None, as_before: bool) -> None:

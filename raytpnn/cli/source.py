@@ -11,6 +11,7 @@ import numpy as np
 from raytpnn.cli.family import guess_family
 from raytpnn.cli.names import did_you_mean
 from raytpnn.cli.options import FitOptions
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.data.response import Response
@@ -74,19 +75,19 @@ def read_source(options: FitOptions) -> Source:
     for flag, name in roles.items():
         if name is None:
             continue
-        check_column(table, name, flag, options.data)
+        check_column(table, name, flag, shown(options.data))
         if name in taken:
             raise ValueError(f"column {name!r} cannot be both {taken[name]} and {flag}")
         taken[name] = flag
     for name in options.drop:
-        check_column(table, name, "--drop", options.data)
+        check_column(table, name, "--drop", shown(options.data))
         if name in taken:
             raise ValueError(f"column {name!r} cannot be both {taken[name]} and --drop")
     # Read once what is wanted, not a column at a time.
     table = table.select([i for i, name in enumerate(table.names) if name not in options.drop])
     X = table.drop(list(taken))
     if not X.names:
-        raise ValueError(f"{options.data} has no feature left beside {', '.join(taken)}")
+        raise ValueError(f"{shown(options.data)} has no feature left beside {', '.join(taken)}")
     cells = column_of(table, options.target)
     family, reason = options.family, ""
     if family is None:
@@ -112,7 +113,7 @@ def refuse_expression_flags(options: FitOptions) -> None:
             flag = f"--{name.replace('_', '-')}"
             raise ValueError(
                 f"{flag} is for expression data (a GEO series matrix, .h5ad, or a matrix with --samples); "
-                f"{options.data} is an ordinary table"
+                f"{shown(str(options.data))} is an ordinary table"
             )
 
 

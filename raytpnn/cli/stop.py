@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import typer
 
 from raytpnn.cli.group import INTERRUPTED, say
+from raytpnn.storage.uris import shown
 
 __all__ = ["stoppable"]
 
@@ -26,15 +26,12 @@ class Interrupted(KeyboardInterrupt):
 @contextmanager
 def stoppable(run: str) -> Iterator[None]:
     """While chains run their coordinator handles signals; before and after, both end the command at once."""
+    from raytpnn.chains.interrupts import take_signal
 
     def interrupt(number: int, frame: Any) -> None:
         raise Interrupted
 
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        # SIGINT may be ignored on purpose, as that of background jobs is: that stays.
-        ours = [one for one in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(one) != signal.SIG_IGN]
-        before = {one: signal.signal(one, interrupt) for one in ours}
+    before = {one: take_signal(one, interrupt) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     except KeyboardInterrupt:
@@ -42,7 +39,8 @@ def stoppable(run: str) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     finally:
         for one, handler in before.items():
-            signal.signal(one, handler)
+            if handler is not None:
+                signal.signal(one, handler)
 
 
 def what_is_left(run: str) -> str:
@@ -53,7 +51,7 @@ def what_is_left(run: str) -> str:
 
     place = Place(run)
     if place.holds(MANIFEST):
-        return f"there is no draw yet; `raytpnn resume {run}` goes on"
+        return f"there is no draw yet; `raytpnn resume {shown(run)}` goes on"
     if place.holds(MARK):
         return "fits that were done are kept, the same command goes on"
     return "nothing was saved"

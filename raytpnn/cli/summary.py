@@ -9,6 +9,7 @@ import typer
 
 from raytpnn.cli.group import CONVERGED, INTERRUPTED, NOT_CONVERGED
 from raytpnn.cli.text import figure, new_console, new_table, tell
+from raytpnn.storage.uris import shown
 
 __all__ = ["components_table", "conclude"]
 
@@ -24,14 +25,17 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
 
     console = new_console()
     seconds = duration(post.config["sampling_seconds"])
-    tell(console, f"\n{post.draws.n_draws:,} draws of {post.config['chains']} chains in {seconds}")
+    tell(
+        console,
+        f"\n{post.draws.n_draws:,} draws of {post.config['chains']} chains in {seconds}{kept_words(post)}",
+    )
     health = examine(run, target_rhat, target_ess)
     tell_judgement(console, health.judgement)
     tell(console)
     components_table(post, console, LEADING)
     stopped = post.config["stopped"]
     tell(console, f"\nThe run is in {run}. What next:")
-    name = shlex.quote(run)
+    name = shlex.quote(shown(run))
     commands = {
         f"raytpnn report {name}": "one HTML page about all of it",
         f"raytpnn diagnose {name}": "the chains one by one",
@@ -44,8 +48,17 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
         tell(console, f"  {command:{width}}  {what}")
     if stopped == "interrupt":
         raise typer.Exit(INTERRUPTED)
-    aimed = target_rhat is not None or target_ess is not None
+    aimed = health.until or target_rhat is not None or target_ess is not None
     raise typer.Exit(NOT_CONVERGED if aimed and not health.converged else CONVERGED)
+
+
+def kept_words(post: Any) -> str:
+    """Which sweeps the draws are, of a run until convergence; empty of others."""
+    counted = post.config.get("counted")
+    if not counted:
+        return ""
+    which = "all" if counted["thin"] == 1 else f"one in {counted['thin']}"
+    return f": {which} of {counted['sweeps']:,} sweeps a chain after {counted['warmup']:,} of warm-up"
 
 
 def components_table(post: Any, console: Any, most: int) -> None:

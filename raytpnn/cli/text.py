@@ -15,8 +15,13 @@ def new_console() -> Any:
 
 
 def tell(console: Any, text: str = "") -> None:
-    """Print a paragraph: wrapped on a terminal, whole lines in a file or a pipe. Brackets are no markup."""
-    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+    """Print a paragraph: wrapped on a terminal, whole lines in a file or a pipe. Brackets are no markup.
+
+    Of URIs credentials are left out.
+    """
+    from raytpnn.storage.uris import shown
+
+    console.print(shown(text), markup=False, soft_wrap=not console.is_terminal)
 
 
 def new_table(left: str, *right: str) -> Any:

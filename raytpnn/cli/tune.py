@@ -10,6 +10,7 @@ import typer
 from raytpnn.cli import flags
 from raytpnn.cli.group import INTERRUPTED, say
 from raytpnn.cli.options import FitOptions, merge
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.cli.source import Source
@@ -107,6 +108,7 @@ def tune(
     seed: flags.Seed = None,
     time_limit: TimeLimit = None,
     address: flags.Address = None,
+    wait: flags.Wait = None,
     feature_weights: flags.FeatureWeights = None,
     max_bins: flags.MaxBins = None,
     missing_indicators: flags.MissingIndicators = None,
@@ -198,6 +200,7 @@ def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str,
             options.address,
             options.time_limit,
             make_reporter(True),
+            wait=bool(options.wait),
             **how,
         )
         write(result, place, options, source)
@@ -218,19 +221,26 @@ def write(result: Tuning, place: Any, options: FitOptions, source: Source) -> No
 def handed_on(options: FitOptions, source: Source) -> dict[str, Any]:
     """Options of the fit that the config file takes over: the data, and how to read them."""
     plain = FitOptions()
-    data = str(options.data)
     own: dict[str, Any] = {
-        "data": data if "://" in data else os.path.abspath(data),
+        "data": to_keep(str(options.data)),
         "target": options.target,
         "family": source.family,
     }
     for name in (*OF_DATA, *OF_FITS, "seed", "tempering"):
         value = getattr(options, name)
         if name not in own and value != getattr(plain, name):
-            own[name] = (
-                os.path.abspath(value) if name in ("samples", "annotation") and "://" not in value else value
-            )
+            own[name] = to_keep(value) if name in ("samples", "annotation") else value
     return own
+
+
+def to_keep(where: str) -> str:
+    """Path or URI for a file: whole, but for credentials, which are then those of the environment."""
+    if "://" not in where:
+        return os.path.abspath(where)
+    kept = shown(where, to_use=True)
+    if kept != where:
+        say(f"tune.toml names {kept} without its credentials: have them in the environment")
+    return kept
 
 
 def tell_tuning(result: Tuning, out: str) -> None:
@@ -240,7 +250,7 @@ def tell_tuning(result: Tuning, out: str) -> None:
     from raytpnn.cli.text import figure, new_console, new_table, tell
     from raytpnn.tuning.outcome import EVIDENCE
 
-    console = new_console()
+    console, out = new_console(), shown(out)
     kind = "ensembles" if result.criterion == EVIDENCE else "folds"
     table = new_table("changes", "no.", result.metric, "se", "gain", "se", kind, "status")
     rows = result.table

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from raytpnn.cli.group import say
 from raytpnn.cli.options import FitOptions
+from raytpnn.storage.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.cli.source import Source
@@ -129,4 +130,4 @@ def tell_validation(result: CrossValidation, run: str) -> None:
         figures = [number(found[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")]
         table.add_row(Text(shorten(str(found["feature"]), 40)), *figures, f"{found['confident']:.0%}")
     console.print(table)
-    tell(console, f"All tables are in {run}/cv (summary.md, scores.csv, features.csv, ...).")
+    tell(console, f"All tables are in {shown(run)}/cv (summary.md, scores.csv, features.csv, ...).")

@@ -28,17 +28,21 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Look once and end, for scripts.")] = False,
     every: Annotated[float, typer.Option(min=0.2, help="Seconds between two looks.")] = 5.0,
     json: Annotated[bool, typer.Option("--json", help="Look once and print JSON.")] = False,
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="Seconds to wait for a run to begin, or for storage to answer.")
+    ] = 600.0,
 ) -> None:
-    """Follow a run from its files, wherever it runs, until it ends.
+    """Follow a run from its files, wherever it runs, until it ends or its process is gone.
 
     Exit code 0 if it is finished, with its targets met if it has any; 3 if it ended short of them or was
-    stopped; 4 if it goes on (with --once); 5 if it should go on but has been silent for far longer than a
-    block takes (with --once); 1 if there is no run that can be read.
+    stopped; 4 if it goes on (with --once); 5 if its process is gone, or (with --once) if it should go on but
+    has been silent for far longer than a block takes; 1 if there is no run that can be read.
     """
     from raytpnn.chains.lookout import Lookout
     from raytpnn.storage.place import Place
 
-    lookout = Lookout(Place(run))
+    # Whoever watches is told that the storage does not answer.
+    lookout = Lookout(Place(run, patience=None if once or json else 0.0))
     if once or json:
         sight = lookout.look()
         if json:
@@ -46,7 +50,7 @@ def watch(
         else:
             show(sight)
     else:
-        sight = follow(lookout, every)
+        sight = follow(lookout, every, wait)
     raise typer.Exit(exit_code(sight))
 
 
@@ -54,49 +58,78 @@ def exit_code(sight: Sight) -> int:
     """What a script wants to know."""
     if sight.state == "running":
         return UNDER_WAY
-    if sight.state == "silent":
+    if sight.state in ("silent", "dead"):
         return SILENT
     return NOT_CONVERGED if sight.state == "stopped" or sight.converged is False else CONVERGED
 
 
-def follow(lookout: Lookout, every: float) -> Sight:
+def follow(lookout: Lookout, every: float, wait: float) -> Sight:
     """Look again and again until the run ends: a picture that changes in place, or plain lines in a log."""
     from rich.live import Live
 
-    from raytpnn.storage.manifest import MANIFEST
-
-    if not lookout.place.holds(MANIFEST) and lookout.place.empty():
-        say(f"waiting for a run to begin in {lookout.place}")
-        while not lookout.place.holds(MANIFEST):
-            time.sleep(every)
+    wait_for_run(lookout, every, wait)
     console = new_console()
     if not console.is_terminal:
         said = ""
         while True:
-            sight = look_again(lookout, every)
+            sight = look_again(lookout, every, wait)
             text = headline(sight)
             if text != said:
                 print(text, flush=True)
             said = text
-            if sight.ended:
+            if sight.state == "dead":
+                print(*details(sight), sep="\n", flush=True)
+            if sight.ended or sight.state == "dead":
                 return sight
             time.sleep(every)
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            sight = look_again(lookout, every)
+            sight = look_again(lookout, every, wait)
             live.update(picture(sight), refresh=True)
-            if sight.ended:
+            if sight.ended or sight.state == "dead":
                 return sight
             time.sleep(every)
 
 
-def look_again(lookout: Lookout, every: float) -> Sight:
+def wait_for_run(lookout: Lookout, every: float, wait: float) -> None:
+    """Wait for a run to begin, some seconds, or as long as somebody is seen to prepare it."""
+    from raytpnn.storage.errors import RunError
+    from raytpnn.storage.manifest import MANIFEST
+
+    place = lookout.place
+    if place.holds(MANIFEST) or not place.empty():
+        return
+    say(f"waiting for a run to begin in {place}")
+    end, told = time.monotonic() + wait, ""
+    while not place.holds(MANIFEST):
+        seen = lookout.lease.look()
+        if seen == "alive":
+            end = time.monotonic() + wait
+            assert lookout.lease.record is not None
+            text = f"{lookout.lease.record.owner} prepares a run there"
+            if text != told:
+                say(text)
+            told = text
+        elif seen in ("dead", "released") and not place.holds(MANIFEST):
+            raise RunError(f"no run has begun in {place}: the process that prepared it is gone; fit again")
+        if time.monotonic() > end:
+            raise RunError(
+                f"no run has begun in {place} within {wait:g} s. Is it the folder that was given to --out, "
+                "and can this machine see it? --wait waits longer"
+            )
+        time.sleep(min(every, max(end - time.monotonic(), 0.01)))
+
+
+def look_again(lookout: Lookout, every: float, wait: float) -> Sight:
     """Look, and wait if the storage does not answer: whoever watches for hours should see the end."""
     told = False
+    end = time.monotonic() + wait
     while True:
         try:
             return lookout.look()
         except OSError as problem:
+            if time.monotonic() > end:
+                raise
             if not told:
                 say(f"cannot read {lookout.place} now, trying again: {problem}")
             told = True
@@ -129,15 +162,18 @@ def headline(sight: Sight) -> str:
     if sight.state == "saved":
         return "saved: a posterior without its chains; there is nothing to watch"
     words = [f"{sight.state}{f' by {sight.stopped}' if sight.stopped else ''}"]
-    words.append(f"{sight.blocks} of {sight.planned} blocks of {sight.chains} chains")
+    most = "at most " if sight.until else ""
+    words.append(f"{sight.blocks} of {most}{sight.planned} blocks of {sight.chains} chains")
     if not sight.ended:
         if not math.isnan(sight.speed):
             words.append(f"{figure(sight.speed)} sweeps/s")
         left = sight.seconds_left()
         if not math.isnan(left) and sight.state == "running":
-            words.append(f"{duration(left)} to the last draw")
+            words.append(
+                f"at most {duration(left)} left" if sight.until else f"{duration(left)} to the last draw"
+            )
         words.append(f"last block {duration(sight.age)} ago" if sight.blocks else "no block yet")
-    if sight.convergence is not None and sight.convergence.rhat:
+    if sight.convergence is not None and sight.convergence.deciding:
         name, worst = sight.convergence.worst()
         words.append(f"R-hat {figure(worst, 4)} ({name}), least ESS {figure(sight.convergence.least_ess())}")
     if sight.ended and sight.converged is not None:
@@ -148,6 +184,11 @@ def headline(sight: Sight) -> str:
 def details(sight: Sight) -> list[str]:
     """What is to be known beside."""
     lines = [f"warning: {problem}; `raytpnn resume` makes the block again" for problem in sight.problems]
+    if sight.state == "dead":
+        lines.append(
+            f"Nobody works on it any more: {sight.owner} is gone or has given it up. What it has finished is "
+            "kept; `raytpnn resume` goes on."
+        )
     if sight.state == "silent":
         lines.append(
             "No block has ended for far longer than one takes: the coordinator was killed, or the cluster "
@@ -163,7 +204,7 @@ def details(sight: Sight) -> list[str]:
 
 def chain_table(sight: Sight) -> Any:
     """Table of the chains."""
-    table = new_table("chain", "sweeps", "of", "K")
+    table = new_table("chain", "sweeps", "of at most" if sight.until else "of", "K")
     for chain, (done, terms) in enumerate(zip(sight.done, sight.terms, strict=True)):
         table.add_row(str(chain), f"{done:,}", f"{sight.sweeps:,}", "-" if terms is None else str(terms))
     return table

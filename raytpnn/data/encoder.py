@@ -157,6 +157,12 @@ class Encoder:
         """Code of a missing cell."""
         return int(np.iinfo(code_dtype(self.max_bins)).max)
 
+    @property
+    def n_bins(self) -> np.ndarray:
+        """Number of bins of every encoded feature, (p,) int64."""
+        points = np.diff(self.narrow_first) + np.diff(self.wide_first)
+        return np.where(self.kind == NUMERIC, np.where(self.exact, points, points - 1), 2)
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the encoded features for people: with the gene symbol where it is known."""

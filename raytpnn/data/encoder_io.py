@@ -26,17 +26,40 @@ import numpy as np
 
 from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoder import LEVEL, MISSING, NUMERIC, Encoder
-from raytpnn.data.preparation import Preparation
+from raytpnn.data.preparation import FORMULAS, Preparation
+from raytpnn.storage.checks import flag, item, list_of, mapping, named, parsed_json, text, whole
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.parquet_files import check_kind, read_columns, refuse_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "VERSION", "encoder_from_arrow", "encoder_to_arrow", "load_encoder", "save_encoder"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "encoder_from_arrow",
+    "encoder_to_arrow",
+    "load_encoder",
+    "read_encoder_files",
+    "save_encoder",
+]
 
 FORMAT = "raytpnn encoder"
 VERSION = 1
 KINDS = {NUMERIC: "numeric", LEVEL: "level", MISSING: "missing"}
 METADATA = b"raytpnn.encoder"
+# What columns of the table hold, see `raytpnn.storage.parquet_files`.
+KINDS_OF_COLUMNS = {
+    "name": "text",
+    "column": "text",
+    "kind": "text",
+    "exact": "flag",
+    "points32": "list number",
+    "points64": "list number",
+}
+OPTIONAL_COLUMNS = {"level": "text", "symbol": "text", "accession": "text"}
+MOST_FEATURES = 1 << 27
+MOST_BYTES = 1 << 31
 
 
 def describe(encoder: Encoder) -> dict[str, Any]:
@@ -89,7 +112,12 @@ def encoder_from_arrow(table: pa.Table) -> Encoder:
     metadata = table.schema.metadata or {}
     if METADATA not in metadata:
         raise ValueError(f"not an encoder: the schema has no metadata {METADATA.decode()!r}")
-    return assemble(json.loads(metadata[METADATA]), table)
+    description = parsed_json(metadata[METADATA])
+    check_description(description, "the encoder")
+    for name, kind in KINDS_OF_COLUMNS.items():
+        check_kind(table.schema, name, kind)
+        refuse_missing(table[name], name)
+    return assemble(description, table)
 
 
 def save_encoder(encoder: Encoder, folder: Path) -> None:
@@ -108,43 +136,86 @@ def save_encoder(encoder: Encoder, folder: Path) -> None:
 
 def load_encoder(folder: Path) -> Encoder:
     """See `Encoder.load`."""
-    import pyarrow.parquet as pq
-
+    found = []
     for name in ("encoder.json", "encoder.parquet"):
-        if not (folder / name).is_file():
+        path = folder / name
+        if not path.is_file():
             raise FileNotFoundError(f"no encoder in {str(folder)!r}: {name} is missing")
-    try:
-        description = json.loads((folder / "encoder.json").read_text(encoding="utf-8"))
-    except json.JSONDecodeError as problem:
-        raise ValueError(f"{str(folder / 'encoder.json')!r} is damaged: {problem}") from problem
-    return assemble(description, pq.read_table(folder / "encoder.parquet"))
+        if path.stat().st_size > MOST_BYTES:
+            raise RunError(f"{str(path)!r} has more than {MOST_BYTES:,} bytes: that is no encoder")
+        found.append((path.read_bytes(), repr(str(path))))
+    return read_encoder_files(*found)
+
+
+def read_encoder_files(whole_part: tuple[bytes, str], features: tuple[bytes, str]) -> Encoder:
+    """Encoder of the content of its two files, each with how to speak of it.
+
+    Raises
+    ------
+    RunError
+        Naming the file that is damaged, or not of an encoder.
+    """
+    data, file = whole_part
+    with named(file):
+        description = parsed_json(data)
+        check_description(description, file)
+    table = read_columns(*features, KINDS_OF_COLUMNS, OPTIONAL_COLUMNS, MOST_FEATURES)
+    with named(features[1]):
+        return assemble(description, table)
+
+
+def check_description(told: Any, file: str) -> None:
+    """Raise ValueError unless this is what belongs to the whole of an encoder that we can read."""
+    mapping(told, "the encoder")
+    if told.get("format") != FORMAT:
+        raise ValueError(f"not an encoder: its format is {told.get('format')!r:.60}, not {FORMAT!r}")
+    if whole(item(told, "version"), "version", 1, 1 << 31) > VERSION:
+        raise RunError(
+            f"{file}: the encoder has format version {told['version']}, this raytpnn reads up to {VERSION}; "
+            "update raytpnn"
+        )
+    whole(item(told, "max_bins"), "max_bins", 2, 65_535)
+    flag(item(told, "named"), "named")
+    names = list_of(item(told, "input_names"), "input_names", text, MOST_FEATURES)
+    list_of(item(told, "dropped"), "dropped", text, MOST_FEATURES)
+    known = set(names)
+    for name, levels in mapping(item(told, "levels"), "levels").items():
+        if name not in known:
+            raise ValueError(f"levels has {name!r:.60}, which is no column")
+        list_of(levels, f"levels[{name!r:.60}]", text, MOST_FEATURES)
+    preparation = told.get("preparation")
+    if preparation is not None:
+        mapping(preparation, "preparation")
+        if preparation.get("scale") not in FORMULAS:
+            raise ValueError(f"preparation.scale is {preparation.get('scale')!r:.60}, which is not known")
+        Preparation(**preparation)
 
 
 def assemble(description: dict[str, Any], table: pa.Table) -> Encoder:
-    """Join the two halves of an encoder."""
-    if description.get("format") != FORMAT:
-        raise ValueError(f"not an encoder: its format is {description.get('format')!r}, not {FORMAT!r}")
-    if description["version"] > VERSION:
-        raise ValueError(
-            f"the encoder has format version {description['version']}, this raytpnn reads up to {VERSION}; "
-            "update raytpnn"
-        )
+    """Join the two halves of an encoder; ValueError if they do not go together."""
     input_names = tuple(description["input_names"])
     position = {name: i for i, name in enumerate(input_names)}
     levels = {position[name]: tuple(of) for name, of in description["levels"].items()}
-    column = np.array([position[name] for name in table["column"].to_pylist()], dtype=np.int32)
     code = {name: kind for kind, name in KINDS.items()}
-    kind = np.array([code[name] for name in table["kind"].to_pylist()], dtype=np.uint8)
+    sources, kinds = table["column"].to_pylist(), table["kind"].to_pylist()
+    for i, (source, kind) in enumerate(zip(sources, kinds, strict=True)):
+        if source not in position or kind not in code:
+            raise ValueError(f"feature {i} is {kind!r:.60} of column {source!r:.60}, which is not known")
+    column = np.array([position[source] for source in sources], dtype=np.int32)
+    kind = np.array([code[name] for name in kinds], dtype=np.uint8)
     level = np.zeros(len(column), dtype=np.int32)
-    texts = table["level"].to_pylist()
+    texts = table["level"].to_pylist() if "level" in table.column_names else [None] * len(column)
     for feature in np.flatnonzero(kind == LEVEL):
-        level[feature] = levels[int(column[feature])].index(texts[feature])
+        of = levels.get(int(column[feature]), ())
+        if texts[feature] not in of:
+            raise ValueError(f"feature {feature} is of level {texts[feature]!r:.60}, which its column lacks")
+        level[feature] = of.index(texts[feature])
     narrow_first, narrow = ragged(table["points32"], np.float32)
     wide_first, wide = ragged(table["points64"], np.float64)
-    return Encoder(
+    encoder = Encoder(
         input_names=input_names,
-        named=bool(description["named"]),
-        max_bins=int(description["max_bins"]),
+        named=description["named"],
+        max_bins=description["max_bins"],
         names=tuple(table["name"].to_pylist()),
         column=column,
         kind=kind,
@@ -159,11 +230,30 @@ def assemble(description: dict[str, Any], table: pa.Table) -> Encoder:
         preparation=Preparation(**told) if (told := description.get("preparation")) else None,
         annotation=annotation_of(table),
     )
+    check_points(encoder)
+    return encoder
+
+
+def check_points(encoder: Encoder) -> None:
+    """Raise ValueError unless numeric features have points that ascend, and not too many."""
+    narrow, wide = np.diff(encoder.narrow_first), np.diff(encoder.wide_first)
+    numeric = encoder.kind == NUMERIC
+    if np.any((narrow > 0) & (wide > 0)):
+        raise ValueError("a feature has points32 and points64")
+    bins = encoder.n_bins
+    if np.any(numeric & ((bins < 1) | (bins > encoder.max_bins))):
+        raise ValueError(f"a feature has no points, or more than max_bins={encoder.max_bins} allows")
+    for first, points in ((encoder.narrow_first, encoder.narrow), (encoder.wide_first, encoder.wide)):
+        within = np.ones(max(len(points) - 1, 0), bool)
+        inner = first[1:-1]
+        within[inner[(inner > 0) & (inner < len(points))] - 1] = False
+        if not np.all(np.isfinite(points)) or np.any((np.diff(points) < 0) & within):
+            raise ValueError("the points of a feature are not finite, or do not ascend")
 
 
 def annotation_of(table: pa.Table) -> Annotation | None:
     """Gene symbols and accessions that the table of features holds."""
-    if "symbol" not in table.column_names:
+    if not {"symbol", "accession"} <= set(table.column_names):
         return None
     sources = table["column"].to_pylist()
     return Annotation(

@@ -14,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.rows_io import TrainingRows, bins_of
+from raytpnn.data.rows_check import check_codes_array
+from raytpnn.data.rows_io import BYTES_OF_ROW, CODES, ROW_COLUMNS, ROWS, TrainingRows, bins_of, row_arrays
+from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.manifest_check import MOST_ROWS
+from raytpnn.storage.npy_files import mapped_array, npy_header
+from raytpnn.storage.parquet_files import check_kind, reader_of, refuse_missing
+from raytpnn.storage.parquet_sizes import check_sizes
 
 __all__ = ["read_shard", "stripe_checksums"]
 
-CODES = "data/codes.npy"
+# Groups of rows are read whole.
+MOST_ROWS_OF_GROUP = 1 << 22
 
 
 def stripe_checksum(codes: np.ndarray) -> str:
@@ -55,25 +62,32 @@ def read_shard(
         Of the codes of these stripes.
     """
     start, stop = int(bounds[0]), int(bounds[-1])
-    codes = some_codes(open_file(CODES), start, stop)
+    with named(f"{CODES} of the run"):
+        codes = some_codes(open_file(CODES), start, stop)
     if stripe_checksums(codes, bounds - start) != checksums:
         raise RunError(
             f"{CODES} of the run is damaged: rows {start} to {stop - 1} do not have the checksum of the "
             "manifest; restore it or fit again"
         )
     bins, proposal = bins_of(find, codes)
-    y, weight, offset = some_rows(open_file("data/rows.parquet"), start, stop)
+    with named(f"{ROWS} of the run"):
+        table = some_rows(open_file(ROWS), start, stop)
+    y, weight, offset = row_arrays(table, stop - start)
     return TrainingRows(bins, y, weight, offset, proposal)
 
 
 def some_codes(source: Any, start: int, stop: int) -> np.ndarray:
     """Codes of rows start ... stop - 1, (p, stop - start): mapped from a path, or read from a file."""
     if isinstance(source, Path):
-        return np.load(source, mmap_mode="r")[:, start:stop]
+        codes = mapped_array(source, source.name)
+        check_codes_array(codes.shape, codes.dtype, None)
+        check_bounds(codes.shape[1], stop)
+        return codes[:, start:stop]
     with source as file:
-        np.lib.format.read_magic(file)
-        (p, n), _, dtype = np.lib.format.read_array_header_1_0(file)
-        first = file.tell()
+        shape, dtype, first = npy_header(file, file.size())
+        check_codes_array(shape, dtype, None)
+        p, n = shape
+        check_bounds(n, stop)
         codes = np.empty((p, stop - start), dtype)
         for j in range(p):
             file.seek(first + (j * n + start) * dtype.itemsize)
@@ -81,17 +95,34 @@ def some_codes(source: Any, start: int, stop: int) -> np.ndarray:
     return codes
 
 
-def some_rows(source: Any, start: int, stop: int) -> list[np.ndarray]:
-    """Response, weights and offset of rows start ... stop - 1; row groups without any stay unread."""
+def check_bounds(n: int, stop: int) -> None:
+    """Raise ValueError if there are fewer rows than are asked for."""
+    if stop > n:
+        raise ValueError(f"it has {n} rows, row {stop - 1} is asked for")
+
+
+def some_rows(source: Any, start: int, stop: int) -> Any:
+    """Table with rows start ... stop - 1 only; row groups without any stay unread."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    stream = pa.OSFile(str(source)) if isinstance(source, Path) else source
+    kinds = dict.fromkeys(ROW_COLUMNS, "number")
+    check_sizes(reader_of(stream), stream.size(), kinds, MOST_ROWS, BYTES_OF_ROW * MOST_ROWS, in_pages=False)
+    stream.seek(0)
     # Pages have checksums of their own.
-    file = pq.ParquetFile(source, page_checksum_verification=True)
+    file = pq.ParquetFile(stream, page_checksum_verification=True)
+    for name, kind in kinds.items():
+        check_kind(file.schema_arrow, name, kind)
+    check_bounds(file.metadata.num_rows, stop)
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    if max(sizes, default=0) > MOST_ROWS_OF_GROUP:
+        raise ValueError(f"it has {max(sizes):,} rows in a group, more than {MOST_ROWS_OF_GROUP:,}")
     ends = np.cumsum([0, *sizes])
     groups = [i for i in range(len(sizes)) if ends[i] < stop and ends[i + 1] > start]
-    names = ["y", "sample_weight", "offset"]
-    if not groups:
-        return [np.zeros(0) for _ in names]
-    table = file.read_row_groups(groups, columns=names).slice(start - int(ends[groups[0]]), stop - start)
-    return [np.array(table[name].to_numpy(), np.float64) for name in names]
+    if not groups or start == stop:
+        return pa.table({name: np.zeros(0) for name in ROW_COLUMNS})
+    table = file.read_row_groups(groups, columns=list(ROW_COLUMNS))
+    for name in ROW_COLUMNS:
+        refuse_missing(table[name], name)
+    return table.slice(start - int(ends[groups[0]]), stop - start)

@@ -12,6 +12,7 @@ from raytpnn.data.bins import Bins
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.streamed_table import StreamedTable
 from raytpnn.data.tables import Table, as_table
+from raytpnn.storage.beside import part_name
 
 __all__ = ["RoomForCodes", "available_memory", "fit_training", "training_columns", "training_table"]
 
@@ -114,7 +115,7 @@ class RoomForCodes:
     Parameters
     ----------
     beside : Path or None
-        A folder: the file is then on its disk, so that it need only be renamed to be in it. None: where
+        A folder: the file is then in it, so that it need only be renamed to its place. None: where
         temporary files are.
     """
 
@@ -138,10 +139,10 @@ class RoomForCodes:
         if self.beside is None:
             self.folder = TemporaryDirectory(prefix="raytpnn-")
         else:
-            self.beside.parent.mkdir(parents=True, exist_ok=True)
-            self.folder = TemporaryDirectory(
-                prefix=f".{self.beside.name}.", suffix=".part", dir=self.beside.parent
-            )
+            self.beside.mkdir(parents=True, exist_ok=True)
+            # A name that says whose it is, so that what a killed process leaves can be removed.
+            first, last = part_name("codes").rsplit(".", 1)
+            self.folder = TemporaryDirectory(prefix=first, suffix=f".{last}", dir=self.beside)
         return Path(self.folder.name) / "codes.npy"
 
     def close(self) -> None:

@@ -159,6 +159,7 @@ def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, t
     }
     record = new_record_of(WORK)
     record.table_width = width
+    record.bounded = int(settings.bounded)
     record.partial_width = partial_width(settings)
     for name, array in arrays.items():
         record[name] = array.ctypes.data

@@ -22,7 +22,7 @@ from raytpnn.engine import (
     tables,
 )
 from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
-from raytpnn.engine.moves import coefficient, langevin, restructure, screen, trial, walk
+from raytpnn.engine.moves import birth_death, coefficient, langevin, restructure, screen, trial, walk
 from raytpnn.model.families import FAMILIES, base
 from raytpnn.numerics import constants, lanes, philox
 
@@ -45,12 +45,14 @@ SHARED = (
         (
             *("MOST_TERMS", "MOST_VARIABLES", "N_SCALARS"),
             *("INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
-            *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE"),
+            *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "JOINING"),
+            *("LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE"),
             *("STOP", "SWEEPS_DONE", "TERMS"),
             *("FOR_BIRTH_DEATH", "FOR_NEW_SET", "FOR_NEW_FACTOR", "FOR_NEW_BETA"),
             *("FOR_RESTRUCTURE", "FOR_RESTRUCTURE_FACTOR", "FOR_RESTRUCTURE_BETA"),
             *("FOR_LANGEVIN", "FOR_JOINT_BETA", "FOR_INTERCEPT", "FOR_NUISANCE", "FOR_SCALES"),
-            *("FOR_SUBSET", "FOR_SCREEN", "EXACT_ONLY", "DELAYED", "DELAYED_IF_IT_PAYS"),
+            *("FOR_SUBSET", "FOR_SCREEN", "FOR_JOINED_FACTOR"),
+            *("EXACT_ONLY", "DELAYED", "DELAYED_IF_IT_PAYS"),
             *("SCREEN_BIRTH_DEATH", "SCREEN_ADD_DELETE", "SCREEN_CHANGE", "SCREEN_WALK"),
         ),
     ),
@@ -60,11 +62,12 @@ SHARED = (
     (rows, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
     (subset, ("LEAST_OF_STRATUM", "FEISTEL_ROUNDS", "MIX_0", "MIX_1")),
-    (tables, ("SMALLEST_MEAN",)),
+    (tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
     (trial, ("GAMMA_SLOTS",)),
-    (restructure, ("SCREEN_SLOTS",)),
+    (birth_death, ("COPY_ATTEMPT",)),
+    (restructure, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
     (screen, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS")),
     (walk, ("WALK_ACCEPTANCE",)),
     (prior_draw, ("MOST_DRAWS",)),

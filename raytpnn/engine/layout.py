@@ -22,8 +22,18 @@ INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
 N_SCALARS = 6
 
 # Rows of State.tally, in the order in which they are reported.
-BIRTH, DEATH, ADDING, DELETING, CHANGING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE = range(8)
-MOVE_NAMES = ("birth", "death", "adding", "deleting", "changing", "langevin", "joint_beta", "intercept")
+BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE = range(9)
+MOVE_NAMES = (
+    "birth",
+    "death",
+    "adding",
+    "deleting",
+    "changing",
+    "joining",
+    "langevin",
+    "joint_beta",
+    "intercept",
+)
 
 # Slots of Work.control, shared with the thread that waits for a block.
 STOP, SWEEPS_DONE, TERMS = range(3)
@@ -44,7 +54,8 @@ STOP, SWEEPS_DONE, TERMS = range(3)
     FOR_SCALES,
     FOR_SUBSET,
     FOR_SCREEN,
-) = range(14)
+    FOR_JOINED_FACTOR,
+) = range(15)
 
 # Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
 EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
@@ -102,6 +113,8 @@ SETTINGS = np.dtype(
         ("log_count_penalty", _DOUBLE),
         ("log_set_prior", _DOUBLE, (MOST_VARIABLES + 1,)),  # of one particular set of d features
         ("order_cumulative", _DOUBLE, (MOST_VARIABLES,)),  # P(order <= d + 1)
+        ("bounded", _FLAG),  # factors are divided by their heights
+        ("sharing", _DOUBLE),  # weight of a set for every other term that has it; 0: terms share none
         ("a_gamma", _DOUBLE),
         ("v", _DOUBLE),
         ("v_lambda", _DOUBLE),
@@ -119,6 +132,8 @@ SETTINGS = np.dtype(
         ("q_add", _DOUBLE),
         ("q_delete", _DOUBLE),
         ("q_keep", _DOUBLE),
+        ("q_copy", _DOUBLE),
+        ("q_join", _DOUBLE),
         ("birth_death_attempts", _INTEGER),
         ("conditional_beta", _FLAG),
         ("log_gamma", _FLAG),
@@ -173,6 +188,7 @@ WORK = np.dtype(
         ("score", _INTEGER),  # (n,) float64
         ("curvature", _INTEGER),  # (n,) float64
         ("table_width", _INTEGER),  # codes, missing included
+        ("bounded", _INTEGER),  # 1 if factors are divided by their heights
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
         ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -21,7 +25,10 @@ from raytpnn.engine.units import compile_unit
 from raytpnn.numerics.jit import compiled
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["Meeting", "MeetingBroken", "compile_meeting", "map_mailbox"]
+__all__ = ["Meeting", "MeetingBroken", "compile_meeting", "map_mailbox", "sweep_mailboxes"]
+
+# Younger files are left alone.
+YOUNG_SECONDS = 60.0
 
 
 class MeetingBroken(RuntimeError):
@@ -57,14 +64,30 @@ def compile_meeting() -> None:
 
 
 def map_mailbox(path: str, width: int) -> np.ndarray:
-    """Mailbox in a file that several processes map, (words,) int64; made, all 0, by whoever comes first."""
+    """Mailbox in a file that several processes map, (words,) int64; made, all 0, by whoever comes first.
+
+    Whoever has it mapped has it locked, as long as the process lives: see `sweep_mailboxes`.
+    """
     size = 8 * mailbox_words(width)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        os.ftruncate(descriptor, size)
-    finally:
-        os.close(descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    os.ftruncate(descriptor, size)
     return np.memmap(path, np.int64, "r+", shape=(mailbox_words(width),))
+
+
+def sweep_mailboxes(folder: Path, prefix: str) -> None:
+    """Remove files of mailboxes that processes left which were killed: nobody has them locked."""
+    for path in folder.glob(f"{prefix}*"):
+        with suppress(OSError):
+            # One that was made just now may not be locked yet.
+            if path.is_symlink() or time.time() - path.stat().st_mtime < YOUNG_SECONDS:
+                continue
+            descriptor = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(descriptor)
 
 
 class Meeting:

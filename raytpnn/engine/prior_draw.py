@@ -10,6 +10,7 @@ from raytpnn.engine.layout import (
     FOR_INTERCEPT,
     FOR_NEW_BETA,
     FOR_NEW_FACTOR,
+    FOR_NEW_SET,
     FOR_NUISANCE,
     FOR_SCALES,
     INTERCEPT,
@@ -18,7 +19,7 @@ from raytpnn.engine.layout import (
     NUISANCE,
     SIGMA_BETA2,
 )
-from raytpnn.engine.moves.birth_death import draw_new_set
+from raytpnn.engine.moves.birth_death import copy_set, draw_prior_set
 from raytpnn.engine.moves.coefficient import GAUSSIAN
 from raytpnn.engine.moves.scalars import refresh_likelihood
 from raytpnn.engine.moves.trial import build_phi, prior_factor, take_trial
@@ -74,14 +75,21 @@ def prior_count(settings, u):
 
 
 @internal
+def prior_set(problem, settings, state, work, k, slot):
+    """Set of term k given those before it into the trial; returns its order."""
+    u, v = uniforms(state, FOR_NEW_SET, slot, 0)
+    if u * (1.0 + settings.sharing * k) < settings.sharing * k:
+        return copy_set(state, work, min(int(v * k), k - 1))
+    return draw_prior_set(problem, settings, state, work, slot, v)
+
+
+@internal
 def prior_terms(problem, settings, state, work, K, attempt):
     """K terms; False if a factor has no mass."""
-    # Seen from a state without terms, a birth takes its set from the prior.
-    state.K = 0
     spread = math.sqrt(state.scalar[SIGMA_BETA2])
     for k in range(K):
         slot = attempt * MOST_TERMS + k
-        d = draw_new_set(problem, settings, state, work, slot)
+        d = prior_set(problem, settings, state, work, k, slot)
         for j in range(d):
             prior_factor(settings, state, work, FOR_NEW_FACTOR, slot * MOST_VARIABLES + j, j)
         features = work.trial_features[0]

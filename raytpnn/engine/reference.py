@@ -15,7 +15,7 @@ import numpy as np
 from raytpnn.engine.binding import as_python
 from raytpnn.engine.layout import BATCH
 from raytpnn.engine.rows import MOMENTS, TOTALS
-from raytpnn.engine.tables import SMALLEST_MEAN
+from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
 from raytpnn.model.families import FAMILIES
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
@@ -77,22 +77,39 @@ def sigmoid_of(problem, feature, b, gamma):
 
 def factor_table(problem, work, j, feature, b, gamma):
     _, _, s, c = sigmoid_of(problem, feature, b, gamma)
-    if c >= SMALLEST_MEAN:
-        out = tables_of(j + 1, work)[j]
-        out[: len(s)] = (1.0 - s * (1.0 / c)).astype(np.float32)
-        out[-1] = 0.0
+    if not c >= SMALLEST_MEAN:
+        return c
+    g = 1.0 - s * (1.0 / c)
+    shrink = 1.0
+    if work.bounded:
+        if not np.abs(g).max() >= SMALLEST_HEIGHT:
+            return 0.0
+        shrink = 1.0 / np.abs(g).max()
+    out = tables_of(j + 1, work)[j]
+    out[: len(s)] = (g * shrink).astype(np.float32)
+    out[-1] = 0.0
     return c
 
 
 def slope_tables(problem, work, D, j, feature, b, gamma, c):
     value, weight, s, _ = sigmoid_of(problem, feature, b, gamma)
     t = s * (1.0 - s)
-    inverse, height = 1.0 / gamma, 1.0 / c
+    inverse, inverse_mean = 1.0 / gamma, 1.0 / c
     ut = ((value - b) * inverse) * t
     tables = tables_of(3 * D, work)
     size = len(s)
-    tables[D + j, :size] = ((t - s * (row_sum(weight * t) / c)) * (height * inverse)).astype(np.float32)
-    tables[2 * D + j, :size] = ((ut - s * (row_sum(weight * ut) / c)) * height).astype(np.float32)
+    in_b = (t - s * (row_sum(weight * t) / c)) * (inverse_mean * inverse)
+    in_gamma = (ut - s * (row_sum(weight * ut) / c)) * inverse_mean
+    if work.bounded:
+        # The slope of g / |g at its largest|, by the rule for quotients.
+        g = 1.0 - s * inverse_mean
+        top = int(np.argmax(np.abs(g)))
+        shrink = 1.0 / np.abs(g[top])
+        sign = shrink if g[top] > 0.0 else -shrink
+        in_b = (in_b - g * (sign * in_b[top])) * shrink
+        in_gamma = (in_gamma - g * (sign * in_gamma[top])) * shrink
+    tables[D + j, :size] = in_b.astype(np.float32)
+    tables[2 * D + j, :size] = in_gamma.astype(np.float32)
     tables[D + j, -1] = 0.0
     tables[2 * D + j, -1] = 0.0
 

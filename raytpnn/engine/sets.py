@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from raytpnn.engine.memory import doubles
+from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
 
-__all__ = ["contains", "draw_off_set", "extension_weight", "sort_set", "weight_off_set"]
+__all__ = [
+    "contains",
+    "draw_off_set",
+    "extension_weight",
+    "log_set_weight",
+    "sort_set",
+    "terms_on_set",
+    "weight_off_set",
+]
 
 
 @internal
@@ -84,3 +93,28 @@ def extension_weight(problem, state, features, d, skip):
                 weight = doubles(problem.feature_weight, problem.p)[added]
                 total += weight / weight_off_set(problem, smaller, d - 1)
     return total
+
+
+@internal
+def terms_on_set(state, features, d, skip):
+    """Number of terms, but `skip`, whose set is that of the first d features."""
+    count = 0
+    for k in range(state.K):
+        if k != skip and state.order[k] == d:
+            same = True
+            for i in range(d):
+                same = same and contains(state.features[k], d, int(features[i]))
+            if same:
+                count += 1
+    return count
+
+
+@internal
+def log_set_weight(settings, state, features, d, skip):
+    """Log of what the prior of a term's set given the others is proportional to, all terms but `skip`.
+
+    Where terms share sets: the probability of the set by itself, and `sharing` for every term that has it.
+    """
+    if settings.sharing == 0.0:
+        return settings.log_set_prior[d]
+    return log(exp(settings.log_set_prior[d]) + settings.sharing * terms_on_set(state, features, d, skip))

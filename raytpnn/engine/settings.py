@@ -22,6 +22,10 @@ class Moves:
     q_keep : float
         Share of the changes of a variable that keep its location and scale, from 0 to 1: the way between
         features that go together.
+    q_copy : float
+        Share of the births that take the set of a term that is there; below 1. For priors with sharing.
+    q_join : float
+        Share of the changes of a term's set that take the set of another term; below 1. For such priors.
     step_size : float
         Langevin step, where adaptation starts.
     birth_death_attempts : int
@@ -47,14 +51,16 @@ class Moves:
     q_delete: float = 0.28
     q_change: float = 0.44
     q_keep: float = 0.5
+    q_copy: float = 0.5
+    q_join: float = 0.5
     step_size: float = 0.8
-    birth_death_attempts: int = 10
+    birth_death_attempts: int = 40
     conditional_beta: bool = True
     log_gamma: bool = True
     preconditioned: bool = True
     adapt: bool = True
     target_acceptance: float = 0.574
-    joint_beta_every: int = 5
+    joint_beta_every: int = 3
     restructure: bool = True
     langevin: bool = True
     intercept: bool = True
@@ -72,6 +78,9 @@ class Moves:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
         if not 0 <= self.q_keep <= 1:
             raise ValueError(f"Moves.q_keep must lie in [0, 1], got {self.q_keep!r}")
+        for name in ("q_copy", "q_join"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"Moves.{name} must lie in [0, 1), got {getattr(self, name)!r}")
         if not 0 < self.target_acceptance < 1:
             raise ValueError(f"Moves.target_acceptance must lie in (0, 1), got {self.target_acceptance!r}")
 
@@ -80,6 +89,8 @@ class Moves:
         """The published proposals, with the errata applied."""
         return cls(
             q_keep=0.0,
+            q_copy=0.0,
+            q_join=0.0,
             step_size=0.01,
             birth_death_attempts=1,
             conditional_beta=False,

@@ -23,6 +23,8 @@ LINEAR_CHUNK_ROWS = 8_192
 SAME_IN_MOVES = (
     "M",
     "q_keep",
+    "q_copy",
+    "q_join",
     "birth_death_attempts",
     "conditional_beta",
     "log_gamma",
@@ -205,12 +207,14 @@ def build_settings(
     record.v_lambda = prior.v * prior.noise_scale(noise_variance)
     record.intercept_mean = centre
     record.intercept_precision = prior.intercept_sd**-2.0
-    record.sigma_beta2_scale = prior.beta_variance_scale(family.name)
-    record.learn_b_gamma = moves.scales and prior.b_gamma is None
-    record.learn_sigma_beta2 = moves.scales and prior.sigma_beta2 is None
+    for scale in ("b_gamma", "sigma_beta2"):
+        record[f"learn_{scale}"] = moves.scales and prior.learns(scale)
+        for part in (f"{scale}_shape", f"{scale}_scale"):
+            # A fixed scale is drawn from nothing.
+            record[part] = getattr(prior, part) if prior.learns(scale) else 1.0
     record.weight_sum = problem.w.sum()
     record.null_curvature = np.mean(family.variance(centre + problem.offset))
-    for name in ("a_gamma", "v", "b_gamma_shape", "b_gamma_scale", "sigma_beta2_shape"):
+    for name in ("bounded", "sharing", "a_gamma", "v"):
         record[name] = getattr(prior, name)
     for name in ("q_add", "q_delete"):  # a change is what remains
         record[name] = getattr(moves, name) / total

@@ -1,36 +1,53 @@
-"""The prior of the paper, with learned scales, and a sampler of it."""
+"""The prior: many small, bounded terms; the paper's own; and a sampler of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import lgamma
+from typing import Any
 
 import numpy as np
 
 __all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 
-# Scale of the inverse gamma prior of sigma_beta2 by family, on the internal scale of the response.
-SIGMA_BETA2_SCALE = {"gaussian": 0.05, "bernoulli": 0.3, "poisson": 0.05}
+# Variance of a term's height by family, on the internal scale of the response, with rows enough; and how many
+# times larger it is where features outnumber rows, and classes can be told apart in many ways.
+SIGMA_BETA2 = {"gaussian": 0.03, "bernoulli": 0.1, "poisson": 0.03}
+WIDE_SIGMA_BETA2 = {"gaussian": 1.0, "bernoulli": 30.0, "poisson": 1.0}
 # Prior mean of a factor's scale, in ranks: with rows enough, and at most where features outnumber rows.
-SHARP, SMOOTH = 0.06, 2.0
+SHARP, SMOOTH = 0.12, 2.0
 # Rows at which the mean scale of wide data has come down to 1; it falls with their square.
 UNIT_ROWS = 70.0
 # Shape of the scales' prior at SHARP, where very sharp steps are free, and at SMOOTH, where they are not.
 SHARP_SHAPE, SMOOTH_SHAPE = 1.0, 5.0
 # Features a row from which on data count as fully wide.
 WIDE_RATIO = 10.0
-# A factor of scale s spans about 1/(4 s) of a step: its coefficient must be larger by about this times s^2.
-FLATTENING = 50.0
+
+
+LEFT_TO_THE_RULE = (
+    "a_gamma",
+    "b_gamma",
+    "b_gamma_scale",
+    "b_gamma_shape",
+    "sigma_beta2",
+    "sigma_beta2_scale",
+    "sigma_beta2_shape",
+)
 
 
 @dataclass(frozen=True)
 class Prior:
     """Prior of a Bayesian tensor product neural network, on the standardised response.
 
-    Three numbers may be left to a rule in the numbers of rows n and features p (None; see `resolved`): with
-    as many rows as features or more, they are those of the design; with p >> n, factors are smooth. A step
-    that sets a few of some tens of rows apart is found by chance among thousands of features; a slope over
-    all ranks is not.
+    A term is bounded: its prior is on its height, the most that it can add to the fit of any training row,
+    not on the coefficient of a basis function that may be large on a few rows. Many small terms then do the
+    work of a few large ones. Small terms are exchanged easily, so that chains meet. Terms may share their
+    sets (`sharing`): then a component pays for its set once, however many terms it is made of, and a state
+    holds few sets, but chains need longer to meet.
+
+    Some numbers may be left to a rule in the numbers of rows n and features p (None; see `resolved`). With
+    p >> n, factors are smooth. A step that sets a few of some tens of rows apart is found by chance among
+    thousands of features; a slope over all ranks is not.
 
     Attributes
     ----------
@@ -42,39 +59,48 @@ class Prior:
         A term of order d goes on to order d + 1 with probability alpha_adding (1 + d)^-gamma_adding.
     max_order : int
         Highest order of a term.
+    bounded : bool
+        Whether `sigma_beta2` is the variance of a term's height (True) or of its coefficient (False).
+    sharing : float
+        A term's set is S with a probability proportional to P(S) + sharing times the number of other terms on
+        S, where P is the prior of one set by itself. 0: sets are independent. With about 10 / p, features
+        and interactions that are nothing but noise are seldom held by half of the draws.
     a_gamma : float or None
         Shape of the gamma prior of a factor's scale. None: by the rule, 1 (n >= p) to 5 (p >> n, n <= 50).
     b_gamma : float or None
-        Scale of that prior. None: learned, inverse gamma with `b_gamma_shape` and `b_gamma_scale`.
+        Scale of that prior. None: by the rule, 0.12 (n >= p) to 0.4 (p >> n, n <= 50); or learned, if
+        `b_gamma_shape` is given.
     sigma_beta2 : float or None
-        Variance of a coefficient. None: learned, inverse gamma with `sigma_beta2_shape` and
-        `sigma_beta2_scale` (None: by the rule, 0.05 for gaussian and poisson, 0.3 for bernoulli, and up to
-        201 times as much for p >> n, where factors are flat).
+        Variance of a term's height, or of its coefficient. None: by the rule, 0.03 for gaussian and poisson,
+        0.1 for bernoulli, and up to 30 times as much for bernoulli with p >> n; or learned, if
+        `sigma_beta2_shape` is given.
     v, q_lambda : float
         The noise variance is inverse gamma (v/2, v lambda/2), lambda such that it stays below the residual
         variance of a linear fit with probability q_lambda.
     intercept_sd : float
         Standard deviation of the normal prior of the intercept around link(mean y).
-    b_gamma_shape, sigma_beta2_shape : float
-        Hyperparameters of the learned scales.
-    b_gamma_scale, sigma_beta2_scale : float or None
-        See `b_gamma` and `sigma_beta2`. None: by the rule.
+    b_gamma_shape, b_gamma_scale, sigma_beta2_shape, sigma_beta2_scale : float or None
+        Of inverse gamma priors of b_gamma and sigma_beta2, which are learned if a shape is given. With a
+        small shape they wander slowly, and sigma_beta2 runs off to few and large terms: chains take long to
+        meet. Scale None: the mean is the rule's.
     """
 
     K_max: int = 100
-    C0: float = 0.005
+    C0: float = 0.0
     alpha_adding: float = 0.95
     gamma_adding: float = 2.0
     max_order: int = 8
+    bounded: bool = True
+    sharing: float = 0.0
     a_gamma: float | None = None
     b_gamma: float | None = None
     sigma_beta2: float | None = None
     v: float = 3.0
     q_lambda: float = 0.95
     intercept_sd: float = 10.0
-    b_gamma_shape: float = 2.0
+    b_gamma_shape: float | None = None
     b_gamma_scale: float | None = None
-    sigma_beta2_shape: float = 2.0
+    sigma_beta2_shape: float | None = None
     sigma_beta2_scale: float | None = None
 
     def __post_init__(self) -> None:
@@ -86,10 +112,13 @@ class Prior:
             raise ValueError(f"Prior.max_order must be at most 64, got {self.max_order}")
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            may_be_none = name in ("a_gamma", "b_gamma", "b_gamma_scale", "sigma_beta2", "sigma_beta2_scale")
-            if value is None and may_be_none:
+            if name == "bounded":
+                if not isinstance(value, (bool, np.bool_)):
+                    raise ValueError(f"Prior.bounded must be True or False, got {value!r}")
                 continue
-            at_least_zero = name in ("C0", "gamma_adding")
+            if value is None and name in LEFT_TO_THE_RULE:
+                continue
+            at_least_zero = name in ("C0", "gamma_adding", "sharing")
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
                 raise ValueError(f"Prior.{name} must be a finite number, got {value!r}")
             if value < 0 or (value == 0 and not at_least_zero):
@@ -97,13 +126,28 @@ class Prior:
         for name in ("alpha_adding", "q_lambda"):
             if not getattr(self, name) < 1:
                 raise ValueError(f"Prior.{name} must be below 1, got {getattr(self, name)!r}")
+        for name in ("b_gamma", "sigma_beta2"):
+            scale = getattr(self, f"{name}_scale")
+            if scale is not None and getattr(self, f"{name}_shape") is None:
+                raise ValueError(
+                    f"Prior.{name}_scale={scale!r} is for a learned {name}: give {name}_shape, too, "
+                    f"or a fixed {name} instead"
+                )
+
+    @classmethod
+    def paper(cls) -> Prior:
+        """The published prior: unbounded terms, independent sets, scales from the middle of its grid."""
+        return cls(
+            K_max=200, C0=0.005, bounded=False, sharing=0.0, a_gamma=2.0, b_gamma=0.005, sigma_beta2=0.001
+        )
 
     def resolved(self, n_rows: int, n_features: int, family: str) -> Prior:
         """Prior with the rule's numbers where it leaves them open.
 
-        The prior mean of a factor's scale is s = 0.06 for p <= n and clip((70 / n)^2, 0.06, 2) for p >= 10 n,
-        in between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.06) to 5
-        (s = 2); b_gamma_scale = s / a_gamma; and sigma_beta2_scale, times 1 + 50 (s^2 - 0.06^2).
+        The prior mean of a factor's scale is s = 0.12 for p <= n and clip((70 / n)^2, 0.12, 2) for p >= 10 n,
+        in between on a line in log(p / n). With s go the shape a_gamma, on a line from 1 (s = 0.12) to 5
+        (s = 2), and b_gamma = s / a_gamma. The variance of a height for bernoulli is 0.1 for p <= n and
+        3 for p >= 10 n, in between on a line in the logarithms.
 
         A prior that leaves nothing open is returned as it is.
         """
@@ -112,14 +156,23 @@ class Prior:
         shape = self.a_gamma
         if shape is None:
             shape = SHARP_SHAPE + (SMOOTH_SHAPE - SHARP_SHAPE) * smoothness
-        scale = self.b_gamma_scale
-        if scale is None:
-            # By the rule's own shape: a user's a_gamma changes the mean, as it does with a fixed scale.
-            scale = mean / (SHARP_SHAPE + (SMOOTH_SHAPE - SHARP_SHAPE) * smoothness)
-        variance = self.sigma_beta2_scale
-        if variance is None:
-            variance = SIGMA_BETA2_SCALE[family] * (1.0 + FLATTENING * (mean**2 - SHARP**2))
-        return replace(self, a_gamma=shape, b_gamma_scale=scale, sigma_beta2_scale=variance)
+        rule = {
+            # By the rule's own shape: a user's a_gamma changes the mean of a factor's scale.
+            "b_gamma": mean / (SHARP_SHAPE + (SMOOTH_SHAPE - SHARP_SHAPE) * smoothness),
+            "sigma_beta2": SIGMA_BETA2[family] * WIDE_SIGMA_BETA2[family] ** wideness(n_rows, n_features),
+        }
+        changes: dict[str, Any] = {"a_gamma": shape}
+        for name, value in rule.items():
+            if self.learns(name):
+                if getattr(self, f"{name}_scale") is None:
+                    changes[f"{name}_scale"] = value * max(getattr(self, f"{name}_shape") - 1.0, 0.5)
+            elif getattr(self, name) is None:
+                changes[name] = value
+        return replace(self, **changes)
+
+    def learns(self, name: str) -> bool:
+        """Whether b_gamma or sigma_beta2 is learned."""
+        return getattr(self, name) is None and getattr(self, f"{name}_shape") is not None
 
     def order_weights(self, n_features: int) -> np.ndarray:
         """Prior probability of order d at index d - 1, over d <= min(p, max_order)."""
@@ -144,22 +197,11 @@ class Prior:
         weights = np.exp(log_weights - log_weights.max())
         return weights / weights.sum()
 
-    def beta_variance_scale(self, family: str) -> float:
-        """Scale of the inverse gamma prior of sigma_beta2; that of n >= p if left to the rule."""
-        return SIGMA_BETA2_SCALE[family] if self.sigma_beta2_scale is None else self.sigma_beta2_scale
-
-    def fixed_b_gamma(self) -> float:
-        """b_gamma, or the prior mean of a learned one: where it starts and where it is held."""
-        if self.b_gamma is not None:
-            return float(self.b_gamma)
-        scale = SHARP / SHARP_SHAPE if self.b_gamma_scale is None else self.b_gamma_scale
-        return scale / max(self.b_gamma_shape - 1.0, 0.5)
-
-    def fixed_sigma_beta2(self, family: str) -> float:
-        """sigma_beta2, or the prior mean of a learned one."""
-        if self.sigma_beta2 is not None:
-            return float(self.sigma_beta2)
-        return self.beta_variance_scale(family) / max(self.sigma_beta2_shape - 1.0, 0.5)
+    def start(self, name: str) -> float:
+        """b_gamma or sigma_beta2 of a resolved prior; of a learned one its mean, where it starts."""
+        if not self.learns(name):
+            return float(getattr(self, name))
+        return getattr(self, f"{name}_scale") / max(getattr(self, f"{name}_shape") - 1.0, 0.5)
 
     def noise_scale(self, residual_variance: float) -> float:
         """Lambda with P(eta <= residual_variance) = q_lambda."""
@@ -170,17 +212,21 @@ class Prior:
         return 2.0 * residual_variance * quantile / self.v
 
 
+def wideness(n_rows: int, n_features: int) -> float:
+    """How far features outnumber rows: 0 for p <= n, 1 for p >= 10 n, in between a line in log(p / n)."""
+    ratio = max(n_features, 1) / max(n_rows, 1)
+    return float(min(max(np.log(ratio) / np.log(WIDE_RATIO), 0.0), 1.0))
+
+
 def typical_scale(n_rows: int, n_features: int) -> float:
     """Prior mean of a factor's scale by the rule of `Prior.resolved`."""
-    n, p = max(n_rows, 1), max(n_features, 1)
-    wideness = min(max(np.log(p / n) / np.log(WIDE_RATIO), 0.0), 1.0)
-    wide = min(max((UNIT_ROWS / n) ** 2, SHARP), SMOOTH)
-    return float(SHARP + (wide - SHARP) * wideness)
+    wide = min(max((UNIT_ROWS / max(n_rows, 1)) ** 2, SHARP), SMOOTH)
+    return float(SHARP + (wide - SHARP) * wideness(n_rows, n_features))
 
 
 @dataclass(frozen=True)
 class PriorTerm:
-    """One term: features (d,), b (d,), gamma (d,), beta."""
+    """One term: features (d,), b (d,), gamma (d,), beta; with a bounded prior, beta is its height."""
 
     features: np.ndarray
     b: np.ndarray
@@ -225,25 +271,29 @@ def sample(
     """
     prior = prior.resolved(n_rows, n_features, family)
     assert prior.a_gamma is not None
-    assert prior.b_gamma_scale is not None
 
     def inverse_gamma(shape: float, scale: float) -> float:
         return scale / rng.gamma(shape)
 
-    b_gamma = prior.b_gamma
-    if b_gamma is None:
-        b_gamma = inverse_gamma(prior.b_gamma_shape, prior.b_gamma_scale)
-    sigma_beta2 = prior.sigma_beta2
-    if sigma_beta2 is None:
-        sigma_beta2 = inverse_gamma(prior.sigma_beta2_shape, prior.beta_variance_scale(family))
+    def scale_of(name: str) -> float:
+        if not prior.learns(name):
+            return float(getattr(prior, name))
+        return inverse_gamma(getattr(prior, f"{name}_shape"), getattr(prior, f"{name}_scale"))
+
+    b_gamma, sigma_beta2 = scale_of("b_gamma"), scale_of("sigma_beta2")
     nuisance = inverse_gamma(prior.v / 2.0, prior.v * noise_scale / 2.0) if family == "gaussian" else 1.0
     orders = prior.order_weights(n_features)
-    terms = []
-    for _ in range(rng.choice(prior.K_max + 1, p=prior.count_weights(n_rows))):
-        d = 1 + rng.choice(len(orders), p=orders)
+    terms: list[PriorTerm] = []
+    for k in range(rng.choice(prior.K_max + 1, p=prior.count_weights(n_rows))):
+        if rng.random() * (1.0 + prior.sharing * k) < prior.sharing * k:
+            features = terms[rng.integers(k)].features
+        else:
+            d = 1 + rng.choice(len(orders), p=orders)
+            features = rng.choice(n_features, size=d, replace=False).astype(np.int32)
+        d = len(features)
         terms.append(
             PriorTerm(
-                features=rng.choice(n_features, size=d, replace=False).astype(np.int32),
+                features=features,
                 b=rng.random(d),
                 gamma=rng.gamma(prior.a_gamma, b_gamma, size=d),
                 beta=float(rng.normal(0.0, np.sqrt(sigma_beta2))),

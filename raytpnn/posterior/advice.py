@@ -8,27 +8,88 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import assess
+from raytpnn.posterior.diagnostics import COLUMNS, assess, decides
+from raytpnn.posterior.forecast import Apart, outlook
 from raytpnn.posterior.odd_chains import OddChain, odd_chains, worst_rhat
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Judgement", "convergence_of", "is_inner", "judge", "of_components", "worst_of"]
+__all__ = [
+    "Evidence",
+    "Judgement",
+    "Limits",
+    "convergence_of",
+    "judge",
+    "limits_in_words",
+    "limits_of",
+    "meets",
+    "worst_first",
+    "worst_of",
+]
 
 # Vehtari et al. (2021): R-hat below 1.01, and 400 effective draws in all.
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
-# What a sampler moves through on the way; chains may differ here and still predict the same.
-INNER = ("K", "mean order", "b_gamma", "sigma_beta2")
-# Which components a draw holds: the slowest to settle, and read by people, so that they are told apart.
-OF_COMPONENTS = ("component[", "inclusion[")
+# Below this many effective draws a chain, R-hat itself is too uncertain to go by.
+LEAST_ESS_A_CHAIN = 50
+# Which components a draw holds: the slowest to settle.
+BESIDE = ("inclusion[",)
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
 # Sweeps of warm-up below which chains are seldom where they should be.
 SHORT_WARMUP = 500
 # Share of draws at the limit of K from which the limit matters.
 AT_LIMIT = 0.05
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is asked of chains.
+
+    Attributes
+    ----------
+    rhat, ess : float
+        Largest R-hat, smallest effective number of draws, of what decides; infinite and 0 if not asked for.
+    trusted : float
+        Effective draws below which R-hat is not trusted.
+    usual : bool
+        Whether these are the usual limits, not targets of somebody.
+    """
+
+    rhat: float
+    ess: float
+    trusted: float
+    usual: bool
+
+
+def limits_of(
+    chains: int,
+    config: dict[str, Any],
+    target_rhat: float | None = None,
+    target_ess: float | None = None,
+) -> Limits:
+    """What is asked of chains: targets given now, else those of the run, else the usual limits.
+
+    Of a run that was to go on until it has converged, what is not given is the usual.
+    """
+    if target_rhat is None and target_ess is None:
+        target_rhat, target_ess = config.get("target_rhat"), config.get("target_ess")
+    if config.get("draws", 0) is None or (target_rhat is None and target_ess is None):
+        target_rhat = GOOD_RHAT if target_rhat is None else target_rhat
+        target_ess = GOOD_ESS if target_ess is None else target_ess
+    usual = target_rhat == GOOD_RHAT and target_ess == GOOD_ESS
+    return Limits(
+        math.inf if target_rhat is None else target_rhat,
+        0.0 if target_ess is None else target_ess,
+        0.0 if target_rhat is None else float(LEAST_ESS_A_CHAIN * chains),
+        usual,
+    )
+
+
+def meets(rhat: float, ess: float, limits: Limits) -> bool:
+    """Whether the worst R-hat and the least effective number of draws are within limits; not if unknown."""
+    return rhat <= limits.rhat and ess >= max(limits.ess, limits.trusted)
 
 
 @dataclass(frozen=True)
@@ -78,12 +139,26 @@ class Judgement:
     odd : list of OddChain
     advice : list of str
         What to do; empty if nothing is.
+    rhat : float
+        The worst R-hat of what decides; NaN if unknown.
+    quantity : str
+        What has it.
+    ess : float
+        The least effective number of draws of what decides, bulk or tail; NaN if unknown.
     """
 
     state: str
     headline: str
     odd: list[OddChain]
     advice: list[str]
+    rhat: float = math.nan
+    quantity: str = "nothing"
+    ess: float = math.nan
+
+    @property
+    def converged(self) -> bool:
+        """Whether everything that decides is within the limits."""
+        return self.state == "yes"
 
 
 def convergence_of(evidence: Evidence) -> pd.DataFrame:
@@ -97,82 +172,77 @@ def convergence_of(evidence: Evidence) -> pd.DataFrame:
     import pandas as pd
 
     rows = [assess(name, values, []) for name, values in evidence.quantities.items() if np.ptp(values) > 0.0]
-    table = pd.DataFrame(rows, columns=["quantity", "rhat", "ess_bulk", "ess_tail", "note"])
-    return table.sort_values("rhat", ascending=False, kind="stable", ignore_index=True, na_position="first")
+    return worst_first(pd.DataFrame(rows, columns=COLUMNS))
+
+
+def worst_first(table: pd.DataFrame) -> pd.DataFrame:
+    """What varies, sorted by R-hat: what decides first."""
+    varying = table[table["note"] != "constant"]
+    beside = ~varying["quantity"].map(decides).astype(bool)
+    order = np.lexsort((-np.nan_to_num(varying["rhat"].to_numpy(float), nan=np.inf), beside))
+    return varying.iloc[order].reset_index(drop=True)
 
 
 def judge(
     evidence: Evidence,
     table: pd.DataFrame,
-    reached: bool | None = None,
     target_rhat: float | None = None,
     target_ess: float | None = None,
-    trusted_ess: float = 0.0,
 ) -> Judgement:
     """Judge chains by what they have shown.
+
+    Asked of f, the log-likelihood, the noise and the importances that lead, but not of K, the intercept, the
+    order of terms, the learned scales and inclusions: those are told beside.
 
     Parameters
     ----------
     evidence : Evidence
     table : DataFrame
-        `convergence_of` the evidence.
-    reached : bool, optional
-        Whether targets that were given are met. Without targets, R-hat at most 1.01 and 400 effective draws
-        are asked of f, the log-likelihood, the intercept, the noise and the features' importances, but not
-        of K, the order of terms, the learned scales and single components: those are told beside.
+        R-hat and effective draws of its quantities: `convergence_of` it, or `Posterior.diagnostics`.
     target_rhat, target_ess : float, optional
-        The targets, for the words.
-    trusted_ess : float
-        Effective draws below which the target of R-hat does not count as met.
+        What is asked for; by default what was asked of the run, else R-hat at most 1.01 and 400 effective
+        draws.
     """
     if not evidence.draws:
         return Judgement("unknown", "It cannot be told: there is no draw yet.", [], first_aid(evidence))
-    if len(evidence.chains) < 2:
-        headline = "It cannot be told: R-hat compares chains, and one only has draws."
-        advice = first_aid(evidence) if evidence.unfinished else [more_chains(evidence)]
-        return Judgement("unknown", headline, [], advice)
-    # Targets are about what is watched while chains run, K included.
-    beside = of_components(table) if reached is not None else table["quantity"].map(is_inner)
-    decisive = table[~beside.astype(bool)]
-    name, rhat, ess = worst_of(decisive)
+    chains = len(evidence.chains)
+    limits = limits_of(chains, evidence.config, target_rhat, target_ess)
+    name, rhat, ess = worst_of(table)
     if math.isnan(rhat) or math.isnan(ess):
         headline = f"It cannot be told: {evidence.draws} draws a chain are too few, or nothing varies."
         return Judgement("unknown", headline, [], first_aid(evidence))
-    compared = {name: evidence.quantities[name] for name in decisive["quantity"]}
+    compared = {name: values for name, values in evidence.quantities.items() if decides(name)}
     odd = odd_chains(compared, evidence.chains, evidence.acceptance)
     figures = f"the worst R-hat is {rhat:.3f} ({name}), the least effective number of draws {ess:.0f}"
-    if reached is not None:
-        state = "yes" if reached else "no"
-        aims = [f"R-hat {target_rhat:g}"] if target_rhat is not None else []
-        aims += [f"{target_ess:g} effective draws"] if target_ess is not None else []
-        headline = f"{'Yes' if reached else 'No'}, by the target of {' and '.join(aims)}: {figures}"
-        if target_rhat is not None and rhat <= target_rhat and ess < trusted_ess:
-            headline += f"; below {trusted_ess:.0f} effective draws R-hat is not to be trusted"
-        headline += "."
-    else:
-        state, words = in_words(rhat, ess)
+    if chains < 2:
+        figures += "; one chain was compared with itself, and cannot show what others would find"
+    good = meets(rhat, ess, limits)
+    if limits.usual:
+        state, words = in_words(rhat, ess, good)
         headline = f"{words}: {figures}."
-    wanted_ess = max(target_ess or 0.0, GOOD_ESS)
-    advice = [] if state == "yes" else what_to_do(evidence, rhat, ess, wanted_ess, odd)
-    if state == "yes" or rhat <= FAIR_RHAT:
+    else:
+        state = "yes" if good else "no"
+        headline = f"{'Yes' if good else 'No'}, by the target of {limits_in_words(limits)}: {figures}"
+        if rhat <= limits.rhat and ess < limits.trusted:
+            headline += f"; below {limits.trusted:.0f} effective draws R-hat is not to be trusted"
+        headline += "."
+    advice = [] if good else what_to_do(evidence, table, rhat, limits, odd)
+    if good or rhat <= FAIR_RHAT:
         advice += about_inner(table)
-    return Judgement(state, headline, odd, advice)
+    return Judgement(state, headline, odd, advice, rhat, name, ess)
 
 
-def is_inner(name: str) -> bool:
-    """Whether a quantity is one that predictions do not rest on."""
-    return name in INNER or name.startswith(OF_COMPONENTS)
+def limits_in_words(limits: Limits) -> str:
+    """What is asked for, in a few words."""
+    aims = [f"R-hat {limits.rhat:g}"] if math.isfinite(limits.rhat) else []
+    aims += [f"{limits.ess:g} effective draws"] if limits.ess else []
+    return " and ".join(aims)
 
 
-def of_components(table: pd.DataFrame) -> pd.Series:
-    """Whether rows of a table are about single components."""
-    return table["quantity"].str.startswith(OF_COMPONENTS)
-
-
-def in_words(rhat: float, ess: float) -> tuple[str, str]:
+def in_words(rhat: float, ess: float, good: bool) -> tuple[str, str]:
     """State and first words by the usual limits."""
-    if rhat <= GOOD_RHAT and ess >= GOOD_ESS:
-        return "yes", "Yes, the chains agree on everything that predictions rest on"
+    if good:
+        return "yes", "Yes, the chains agree on everything that predictions and effects rest on"
     if rhat <= FAIR_RHAT and ess >= FAIR_ESS:
         return "nearly", "Nearly: means can be used, ends of bands and intervals are still rough"
     if rhat <= FAIR_RHAT:
@@ -181,7 +251,14 @@ def in_words(rhat: float, ess: float) -> tuple[str, str]:
 
 
 def worst_of(table: pd.DataFrame) -> tuple[str, float, float]:
-    """Quantity with the largest R-hat, that R-hat, and the smallest ESS, bulk or tail; NaN if unknown."""
+    """Of what decides: quantity with the largest R-hat, that R-hat, and the smallest ESS; NaN if unknown."""
+    if table.empty:
+        return "nothing", math.nan, math.nan
+    return worst_among(table[table["quantity"].map(decides).astype(bool)])
+
+
+def worst_among(table: pd.DataFrame) -> tuple[str, float, float]:
+    """The same of all rows of a table, of those that are known."""
     known = table.dropna(subset=["rhat", "ess_bulk", "ess_tail"])
     if known.empty:
         return "nothing", math.nan, math.nan
@@ -191,36 +268,53 @@ def worst_of(table: pd.DataFrame) -> tuple[str, float, float]:
 
 
 def what_to_do(
-    evidence: Evidence, rhat: float, ess: float, wanted_ess: float, odd: list[OddChain]
+    evidence: Evidence, table: pd.DataFrame, rhat: float, limits: Limits, odd: list[OddChain]
 ) -> list[str]:
     """Advice for chains that do not agree, or have too few effective draws."""
     advice = first_aid(evidence) if evidence.unfinished else []
     if odd and rhat > GOOD_RHAT:
         advice.append(about_odd(odd, evidence))
+    wanted = min(limits.rhat, FAIR_RHAT), max(limits.ess, limits.trusted, GOOD_ESS)
+    ahead = outlook(evidence.quantities, table, *wanted)
     if rhat > FAIR_RHAT and (late := still_moving(evidence, rhat) or short_warmup(evidence)):
         advice.append(late)
+    elif ahead.apart is not None:
+        advice.append(about_apart(ahead.apart, evidence))
     elif not evidence.unfinished:
-        advice.append(more_draws(evidence, ess, wanted_ess))
+        advice.append(more_draws(evidence, ahead.factor, *wanted))
     if len(evidence.chains) < 4:
         advice.append(more_chains(evidence))
     if limit := at_limit(evidence):
         advice.append(limit)
-    if rhat > FAIR_RHAT and ess * MOST_LONGER < wanted_ess:
-        advice.append(if_all_else_fails(evidence))
+    if ahead.apart is None and rhat > FAIR_RHAT and not ahead.factor <= MOST_LONGER:
+        advice.append(
+            f"If longer chains still disagree, the posterior may have several modes. {cures(evidence)}"
+        )
     return advice
 
 
-def if_all_else_fails(evidence: Evidence) -> str:
-    """Advice for chains that are far from agreeing."""
-    cures = ["a simpler prior ([prior] max_order = 2 or a smaller K_max in the config file)"]
-    if evidence.config.get("tempering") is None:
-        cures.insert(0, "replicas at higher temperatures, which cross from mode to mode (`--replicas 8`)")
-    if evidence.config.get("feature_weights") is None:
-        cures.append("on wide data, features that are proposed more often (`--feature-weights marginal`)")
+def about_apart(apart: Apart, evidence: Evidence) -> str:
+    """Advice for chains that each keep to a part of the posterior."""
     return (
-        "If long chains still disagree, the posterior has several modes or the moves are too timid for it. "
-        f"What may help: {'; '.join(cures)}."
+        f"The chains stay apart: each moves about freely, but around its own value of {apart.name}, and they "
+        f"do not come nearer to each other: R-hat was {apart.first:.3f} over the first half of the draws and "
+        f"is {apart.second:.3f} over the second. More draws will not mend that. {cures(evidence)}"
     )
+
+
+def cures(evidence: Evidence) -> str:
+    """What may help chains from one mode to another."""
+    found = []
+    if evidence.config.get("tempering") is None:
+        found.append("replicas at higher temperatures, which cross from mode to mode (`--replicas 8`)")
+    found.append(
+        "a simpler prior: stronger shrinkage, fewer features a term ([prior] a smaller sigma_beta2, "
+        "max_order = 2 in the config file)"
+    )
+    if evidence.config.get("feature_weights") is None:
+        found.append("on wide data, features that are proposed more often (`--feature-weights marginal`)")
+    found.append("more rows, or of features that are nearly copies of each other only one")
+    return f"What may help: {'; '.join(found)}."
 
 
 def first_aid(evidence: Evidence) -> list[str]:
@@ -228,8 +322,8 @@ def first_aid(evidence: Evidence) -> list[str]:
     if evidence.unfinished:
         return [f"The run has not ended: `raytpnn resume {evidence.run}` goes on with it."]
     if evidence.resumable:
-        return [f"Draw more: `raytpnn resume {evidence.run} --draws {max(1000, 2 * evidence.draws)}`."]
-    return ["Fit again with 1,000 draws or more."]
+        return [f"Draw more: `raytpnn resume {evidence.run} {longer(evidence, 2.0)}`."]
+    return ["Fit again with 1,000 draws or more, or without --draws: until the chains have converged."]
 
 
 def about_odd(odd: list[OddChain], evidence: Evidence) -> str:
@@ -248,7 +342,7 @@ def about_odd(odd: list[OddChain], evidence: Evidence) -> str:
 def still_moving(evidence: Evidence, rhat: float) -> str:
     """Advice if the second half of the draws agrees far better than all of them."""
     half = {name: values[:, values.shape[1] // 2 :] for name, values in evidence.quantities.items()}
-    late = worst_rhat({name: values for name, values in half.items() if not is_inner(name)})
+    late = worst_rhat({name: values for name, values in half.items() if decides(name)})
     if late - 1.0 > 0.5 * (rhat - 1.0):
         return ""
     return (
@@ -271,20 +365,34 @@ def short_warmup(evidence: Evidence) -> str:
 
 def doubled_warmup(evidence: Evidence) -> int:
     """Twice as long a warm-up, and at least as long as the draws took."""
-    sweeps = evidence.draws * int(evidence.config.get("thin", 1))
-    return max(2 * int(evidence.config.get("warmup", 0)), sweeps, 1000)
+    warmup, thin = int(evidence.config.get("warmup", 0)), int(evidence.config.get("thin") or 1)
+    if counted := evidence.config.get("counted"):
+        warmup, thin = int(counted["warmup"]), int(counted["thin"])
+    return max(2 * warmup, evidence.draws * thin, 1000)
 
 
-def more_draws(evidence: Evidence, ess: float, wanted: float) -> str:
-    """Advice on the number of draws, from the effective number so far."""
-    draws = evidence.draws
-    factor = wanted / max(ess, 1.0)
-    needed = round_up(draws * max(factor, 1.0))
-    estimate = f"{wanted:.0f} effective draws would take about {needed:,} draws a chain"
-    taken = round_up(draws * min(max(factor, 2.0), MOST_LONGER))
-    how = f"`raytpnn resume {evidence.run} --draws {taken}`" if evidence.resumable else f"`--draws {taken}`"
-    ahead = f"{estimate}; begin with" if needed > taken else f"{estimate}:"
-    return f"More draws: {ahead} {how}. A run that is begun anew with `--thin 5` keeps its size on disk."
+def longer(evidence: Evidence, factor: float) -> str:
+    """Flag by which a run gets so many times as many draws."""
+    if counted := evidence.config.get("counted"):
+        return f"--max-sweeps {round_up(counted['sweeps'] * factor)}"
+    return f"--draws {round_up(max(evidence.draws * factor, 1000.0))}"
+
+
+def more_draws(evidence: Evidence, factor: float, rhat: float, ess: float) -> str:
+    """Advice on the number of draws; `factor` says how many times as many would be enough, NaN if unknown."""
+    aim = f"R-hat {rhat:g} and {ess:.0f} effective draws"
+    taken = 2.0 if math.isnan(factor) else min(max(factor, 1.5), MOST_LONGER)
+    how = longer(evidence, taken)
+    command = f"`raytpnn resume {evidence.run} {how}`" if evidence.resumable else f"`{how}`"
+    if math.isnan(factor):
+        return (
+            "More draws: the chains move so slowly that it cannot be foreseen how many it takes. Begin with "
+            f"{command}, and look again."
+        )
+    counted = evidence.config.get("counted")
+    needed = round_up((counted["sweeps"] if counted else evidence.draws) * factor)
+    estimate = f"{aim} would take about {needed:,} {'sweeps' if counted else 'draws'} a chain"
+    return f"More draws: {estimate}{'; begin with' if factor > MOST_LONGER else ':'} {command}."
 
 
 def more_chains(evidence: Evidence) -> str:
@@ -309,17 +417,19 @@ def at_limit(evidence: Evidence) -> str:
 def about_inner(table: pd.DataFrame) -> list[str]:
     """Remarks if only what predictions do not rest on has not settled."""
     remarks = []
-    name, rhat, _ = worst_of(table[table["quantity"].isin(INNER)])
+    beside = table[~table["quantity"].map(decides).astype(bool)] if len(table) else table
+    of_components = beside["quantity"].str.startswith(BESIDE)
+    name, rhat, _ = worst_among(beside[~of_components])
     if rhat > FAIR_RHAT:
         remarks.append(
             f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with "
             "different terms predict the same."
         )
-    name, rhat, _ = worst_of(table[of_components(table)])
+    name, rhat, _ = worst_among(beside[of_components])
     if rhat > FAIR_RHAT:
         remarks.append(
-            f"Chains do not agree yet on single components (R-hat {rhat:.3f}: {name}): take their importance "
-            "and inclusion as rough."
+            f"Chains do not agree yet on which components are in the model (R-hat {rhat:.3f}: {name}): take "
+            "inclusions as rough."
         )
     return remarks
 

@@ -1,45 +1,116 @@
-"""What is compared between the chains of a posterior, and what they have shown."""
+"""What is compared between chains: one list of quantities, whoever compares them and whenever."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raytpnn.posterior.advice import Evidence
-from raytpnn.posterior.diagnostics import (
-    by_chain,
-    component_quantities,
-    feature_importance,
-    scalar_quantities,
-)
-from raytpnn.posterior.norms import evenly_spaced
+from raytpnn.posterior.diagnostics import by_chain, scalar_quantities
+from raytpnn.posterior.probe import Sizes, component_sizes, probe_of, probe_rows
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["compared_quantities", "components_by_chain", "evidence_of"]
+__all__ = ["compared_quantities", "effects", "evidence_of"]
 
-PROBE_ROWS = 64
-LEADING_FEATURES = 10
-LEADING_COMPONENTS = 10
+# An effect leads if its mean importance is at least this part of the total of all effects of its kind. One
+# that few draws hold is left out by it: chains need not agree on what hardly matters.
+LEADING_SHARE = 0.05
+MOST_LEADING = 10
+
+
+def effects(chains: Sequence[Sizes], draws: int, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Importance of the leading features and components in every draw, (chains, draws) each.
+
+    "component[a x b]" is the size of the component of a and b over the probe rows, 0 where it is absent, and
+    "inclusion[a x b]" is 1 where it is there, left out if it is there in all draws; "importance[a]" is the
+    root of the sum of the squared sizes of the components that hold feature a.
+
+    Parameters
+    ----------
+    chains : sequence of Sizes
+        A chain each, of as many draws.
+    draws : int
+    names : sequence of str
+        Of the features.
+    """
+    sets: dict[tuple[int, ...], int] = {}
+    place = [np.array([sets.setdefault(own, len(sets)) for own in sizes.sets], np.int64) for sizes in chains]
+    if not sets:
+        return {}
+    cell = np.concatenate([i * draws + sizes.draw.astype(np.int64) for i, sizes in enumerate(chains)])
+    number = np.concatenate([own[sizes.component] for own, sizes in zip(place, chains, strict=True)])
+    size = np.concatenate([sizes.size for sizes in chains]).astype(np.float64)
+    shape = len(chains), draws
+    ordered = sorted(sets, key=lambda own: (len(own), own))
+    rank = np.empty(len(sets), np.int64)
+    rank[[sets[own] for own in ordered]] = np.arange(len(sets))
+    by_feature = feature_sizes(cell, rank[number], size, ordered, draws * len(chains))
+    found: dict[str, np.ndarray] = {}
+    for feature, values in by_feature.items():
+        found[f"importance[{names[feature]}]"] = values.reshape(shape)
+    order = rank[number]
+    for component in leading(np.bincount(order, size, minlength=len(sets))):
+        label = " x ".join(names[feature] for feature in ordered[component])
+        mine = order == component
+        values = np.zeros(shape)
+        values.flat[cell[mine]] = size[mine]
+        held = np.zeros(shape)
+        held.flat[cell[mine]] = 1.0
+        found[f"component[{label}]"] = values
+        if not held.all():
+            found[f"inclusion[{label}]"] = held
+    return found
+
+
+def feature_sizes(
+    cell: np.ndarray, component: np.ndarray, size: np.ndarray, sets: Sequence[tuple[int, ...]], cells: int
+) -> dict[int, np.ndarray]:
+    """Importance of the leading features in every draw, (cells,) each, by feature."""
+    orders = np.array([len(own) for own in sets], np.int64)
+    start = np.concatenate([[0], np.cumsum(orders)])
+    used, feature_of = np.unique([feature for own in sets for feature in own], return_inverse=True)
+    times = orders[component]
+    holder = np.repeat(np.arange(len(component)), times)
+    within = np.arange(len(holder)) - np.repeat(np.cumsum(times) - times, times)
+    feature = feature_of[start[component[holder]] + within]
+    # Of every feature and draw, once: the root of what its components add up to.
+    key, at = np.unique(feature * cells + cell[holder], return_inverse=True)
+    importance = np.sqrt(np.bincount(at, size[holder] ** 2, minlength=len(key)))
+    owner = key // cells
+    result = {}
+    for lead in leading(np.bincount(owner, importance, minlength=len(used))):
+        values = np.zeros(cells)
+        mine = owner == lead
+        values[key[mine] % cells] = importance[mine]
+        result[int(used[lead])] = values
+    return result
+
+
+def leading(total: np.ndarray) -> list[int]:
+    """The largest of some totals, at most ten, each at least a twentieth of their sum."""
+    order = np.argsort(-total, kind="stable")[:MOST_LEADING]
+    return [int(i) for i in order if total[i] > 0.0 and total[i] >= LEADING_SHARE * total.sum()]
 
 
 def compared_quantities(post: Posterior) -> dict[str, np.ndarray]:
-    """Numbers of every draw that mean the same whatever terms it holds, by name, (D,) each."""
-    rows = evenly_spaced(post.bins.n_rows, PROBE_ROWS)
+    """Numbers of every draw that mean the same whatever terms it holds, by name, (chains, draws) each.
+
+    Of chains that differ in length, the first draws of each.
+    """
+    rows = probe_rows(post.bins.n_rows)
     codes = np.array(post.bins.codes[post.ensemble.used[:, None], rows])
     f = post.predictor.latent(codes, np.zeros(len(rows)))
     quantities = scalar_quantities(post.draws, post.family)
     quantities |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
-    quantities |= feature_importance(post.ensemble, post.norms, post.names, LEADING_FEATURES)
-    return quantities | component_quantities(post.ensemble, post.norms, post.names, LEADING_COMPONENTS)
-
-
-def components_by_chain(post: Posterior) -> dict[str, np.ndarray]:
-    """Importance and inclusion of the leading components, (chains, draws) each."""
-    leading = component_quantities(post.ensemble, post.norms, post.names, LEADING_COMPONENTS)
-    return {name: by_chain(post.draws, values) for name, values in leading.items()}
+    compared = {name: by_chain(post.draws, values) for name, values in quantities.items()}
+    chosen = by_chain(post.draws, np.arange(post.draws.n_draws))
+    probe = probe_of(post.bins, rows)
+    sizes = [component_sizes(post.draws.take(own), probe) for own in chosen]
+    return compared | effects(sizes, chosen.shape[1], post.names)
 
 
 def evidence_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None) -> Evidence:
@@ -48,12 +119,11 @@ def evidence_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None
     Parameters
     ----------
     post : Posterior
-    quantities : dict of str to (D,), optional
+    quantities : dict of str to (chains, draws), optional
         `compared_quantities` of it, if they are known already.
     """
-    flat = compared_quantities(post) if quantities is None else quantities
     return Evidence(
-        quantities={name: by_chain(post.draws, values) for name, values in flat.items()},
+        quantities=compared_quantities(post) if quantities is None else quantities,
         chains=tuple(int(number) for number in np.unique(post.draws.chain)),
         acceptance=tuple(post.config.get("acceptance", [])),
         resumable=False,

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
 from raytpnn.model.families import Family
 from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms
 
 __all__ = [
+    "COLUMNS",
+    "assess",
     "by_chain",
-    "component_quantities",
     "convergence_table",
-    "feature_importance",
+    "decides",
+    "ess_of",
     "scalar_quantities",
 ]
 
 # Fewer draws a chain than this, and arviz-stats gives no number.
 MIN_DRAWS = 4
 TAIL = (0.05, 0.95)
+COLUMNS = ["quantity", "rhat", "ess_bulk", "ess_tail", "note"]
+# What users read, and so what decides whether chains have converged: the log-likelihood, the noise, f at rows
+# and the importance of leading features and components. All else is shown beside.
+DECIDING = ("loglik", "nuisance")
+DECIDING_KINDS = ("f[", "importance[", "component[")
+
+
+def decides(name: str) -> bool:
+    """Whether chains must agree on a quantity to have converged."""
+    return name in DECIDING or name.startswith(DECIDING_KINDS)
 
 
 def scalar_quantities(draws: Draws, family: Family) -> dict[str, np.ndarray]:
@@ -37,49 +45,6 @@ def scalar_quantities(draws: Draws, family: Family) -> dict[str, np.ndarray]:
         "b_gamma": draws.b_gamma,
         "sigma_beta2": draws.sigma_beta2,
     }
-
-
-def feature_importance(
-    ensemble: Ensemble, norms: Norms, names: Sequence[str], most: int
-) -> dict[str, np.ndarray]:
-    """Give the importance of the leading features in every draw, by "importance[name]", (D,) each.
-
-    A feature's importance is the root of the sum of the squared norms of the components that hold it.
-    """
-    order = ensemble.order[norms.component]
-    holder = np.repeat(np.arange(len(norms.norm)), order)
-    feature = np.array([f for c in norms.component.tolist() for f in ensemble.components[c]], np.int64)
-    place = np.searchsorted(ensemble.used, feature)
-    k = len(ensemble.used)
-    square = np.bincount(place, norms.norm[holder] ** 2, minlength=k)
-    quantities = {}
-    for i in np.argsort(-square, kind="stable")[:most]:
-        held = holder[place == i]
-        total = np.bincount(norms.draw[held], norms.norm[held] ** 2, minlength=norms.n_draws)
-        quantities[f"importance[{names[ensemble.used[i]]}]"] = np.sqrt(total)
-    return quantities
-
-
-def component_quantities(
-    ensemble: Ensemble, norms: Norms, names: Sequence[str], most: int
-) -> dict[str, np.ndarray]:
-    """Give the leading components' importance and presence in every draw, (D,) each.
-
-    "component[a x b]" is the norm of the component of a and b, 0 where it is absent; "inclusion[a x b]" is 1
-    where it is there, and left out if it is there in all draws.
-    """
-    quantities: dict[str, np.ndarray] = {}
-    for component in np.argsort(-norms.mean, kind="stable")[:most]:
-        label = " x ".join(names[feature] for feature in ensemble.components[component])
-        mine = norms.component == component
-        held = np.zeros(norms.n_draws)
-        held[norms.draw[mine]] = 1.0
-        quantities[f"component[{label}]"] = np.bincount(
-            norms.draw[mine], norms.norm[mine], minlength=norms.n_draws
-        )
-        if not held.all():
-            quantities[f"inclusion[{label}]"] = held
-    return quantities
 
 
 def by_chain(draws: Draws, values: np.ndarray) -> np.ndarray:
@@ -101,7 +66,7 @@ def convergence_table(draws: Draws, quantities: dict[str, np.ndarray]) -> pd.Dat
     Parameters
     ----------
     draws : Draws
-    quantities : dict of str to (D,)
+    quantities : dict of str to (D,) or (chains, draws)
 
     Returns
     -------
@@ -116,11 +81,14 @@ def convergence_table(draws: Draws, quantities: dict[str, np.ndarray]) -> pd.Dat
         shortest, longest = lengths.min(), lengths.max()
         note.append(f"chains have {shortest} to {longest} draws: the first {shortest} of each are used")
     if len(chains) < 2:
-        note.append("R-hat needs at least 2 chains")
+        note.append("one chain: its halves are compared")
     if lengths.min() < MIN_DRAWS:
         note.append(f"{lengths.min()} draws a chain are too few: at least {MIN_DRAWS} are needed")
-    rows = [assess(name, by_chain(draws, values), note) for name, values in quantities.items()]
-    return pd.DataFrame(rows, columns=["quantity", "rhat", "ess_bulk", "ess_tail", "note"])
+    rows = [
+        assess(name, values if values.ndim == 2 else by_chain(draws, values), note)
+        for name, values in quantities.items()
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def assess(name: str, values: np.ndarray, note: list[str]) -> tuple[str, float, float, float, str]:
@@ -139,8 +107,23 @@ def assess(name: str, values: np.ndarray, note: list[str]) -> tuple[str, float, 
         with np.errstate(divide="ignore", invalid="ignore"):
             bulk = float(array_stats.ess(values, method="bulk"))
             tail = float(array_stats.ess(values, method="tail", prob=TAIL))
-            if chains > 1:
-                rhat = float(array_stats.rhat(values, method="rank"))
-        if np.isnan([bulk, tail, rhat if chains > 1 else 0.0]).any():
+            if chains > 1 or length >= 2 * MIN_DRAWS:
+                rhat = float(array_stats.rhat(values if chains > 1 else halves(values[0]), method="rank"))
+        if np.isnan([bulk, tail, rhat]).any():
             reasons.append("too few distinct values")
     return name, rhat, bulk, tail, "; ".join(reasons)
+
+
+def ess_of(values: np.ndarray) -> float:
+    """Effective draws of the mean of one chain, (draws,); NaN if it is constant."""
+    from arviz_stats.base import array_stats
+
+    if np.ptp(values) == 0.0:
+        return float("nan")
+    return float(array_stats.ess(values[None, :], method="mean"))
+
+
+def halves(values: np.ndarray) -> np.ndarray:
+    """The two halves of one chain, as chains; of an odd number of draws, without the middle one."""
+    half = len(values) // 2
+    return np.stack([values[:half], values[len(values) - half :]])

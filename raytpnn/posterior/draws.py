@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+
+from raytpnn.storage.length import Counted
 
 __all__ = ["Draws"]
 
@@ -93,6 +95,13 @@ class Draws:
             },
             **starts,
         )
+
+    def counted(self, which: Counted) -> Draws:
+        """Only the draws that count, numbered anew from 0 in every chain."""
+        chosen = self.take(np.flatnonzero(which.among(self.draw)))
+        _, first, length = np.unique(chosen.chain, return_index=True, return_counts=True)
+        number = np.arange(chosen.n_draws) - np.repeat(first, length)
+        return replace(chosen, draw=number.astype(np.int32))
 
     def evenly_spaced(self, most: int) -> Draws:
         """At most `most` draws (one a chain at least), evenly spaced in every chain."""

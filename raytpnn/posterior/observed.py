@@ -52,7 +52,7 @@ def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> 
 
 
 def as_shift(offset: Any, n: int) -> np.ndarray:
-    """Offset of n rows, (n,) float64: zeros if there is none.
+    """Offset of n rows, (n,) float64: zeros if there is none; one number serves all rows.
 
     Raises
     ------
@@ -62,8 +62,13 @@ def as_shift(offset: Any, n: int) -> np.ndarray:
     if offset is None:
         return np.zeros(n)
     values = np.asarray(offset, np.float64)
+    if values.ndim == 0:
+        # One number serves all rows, as in a fit.
+        values = np.full(n, values)
     if values.shape != (n,):
-        raise ValueError(f"offset has shape {values.shape}, but X has {n} rows: it needs shape ({n},)")
+        raise ValueError(
+            f"offset has shape {values.shape}, but X has {n} rows: it needs shape ({n},) or one number"
+        )
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"offset is {values[bad[0]]} in row {bad[0]}; it must be finite")

@@ -18,11 +18,20 @@ from raytpnn.storage.lists import combined, numbers, starts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "draws_from_arrow", "draws_to_arrow"]
+__all__ = ["COLUMNS", "KINDS", "draws_from_arrow", "draws_to_arrow"]
 
 SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
 FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}
 COLUMNS = ("draw", *SCALARS, "beta", *FACTORS)
+# What a column of a file must hold, see `raytpnn.storage.parquet_files`.
+KINDS = {
+    "draw": "whole",
+    **dict.fromkeys(SCALARS, "number"),
+    "beta": "list number",
+    "features": "list list whole",
+    "b": "list list number",
+    "gamma": "list list number",
+}
 
 
 def draws_to_arrow(draws: Draws, first: int = 0, last: int | None = None) -> pa.Table:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from raytpnn.data.encoder import Encoder
+    from raytpnn.posterior.advice import Judgement
     from raytpnn.posterior.draws import Draws
     from raytpnn.posterior.loo import Loo
     from raytpnn.posterior.tempering import TemperingSummary
@@ -247,10 +248,13 @@ class Posterior(Fitted):
     def genes(self, level: float = 0.95) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.
 
-        See `raytpnn.posterior.genes.gene_table`.
+        Warns (ConvergenceWarning) if the chains are known not to have converged. See
+        `raytpnn.posterior.genes.gene_table`.
         """
         from raytpnn.posterior.genes import gene_table
+        from raytpnn.posterior.verdict import warn_unless_converged
 
+        warn_unless_converged(self)
         return gene_table(self, level)
 
     def annotate(self, annotation: Any) -> Posterior:
@@ -266,14 +270,27 @@ class Posterior(Fitted):
         """R-hat and effective sample sizes.
 
         Of the log-likelihood, K, the nuisance parameter, the intercept, the mean order of terms, the learned
-        scales, f at up to 64 evenly spaced training rows ("f[row]", without offset), the importance of up to
-        10 leading features, and importance ("component[a x b]") and inclusion of up to 10 leading components.
-        See `raytpnn.posterior.diagnostics.convergence_table`.
+        scales, f at up to 64 evenly spaced training rows ("f[row]", without offset), and of up to 10 features
+        ("importance[a]") and components ("component[a x b]", "inclusion[a x b]") that lead: those whose mean
+        importance, here over the same rows, is at least a twentieth of the total. The table is made once,
+        when a run ends, and kept with it. See `raytpnn.posterior.diagnostics.convergence_table`.
         """
-        from raytpnn.posterior.compared import compared_quantities
-        from raytpnn.posterior.diagnostics import convergence_table
+        from raytpnn.posterior.verdict import diagnostics_of
 
-        return convergence_table(self.draws, compared_quantities(self))
+        return diagnostics_of(self)
+
+    def verdict(self) -> Judgement:
+        """Say whether the chains have converged, by `diagnostics`, and what to do if not.
+
+        Returns
+        -------
+        Judgement
+            `converged`, `headline`, `advice`; `rhat` (the worst of what decides), `quantity` (what has it),
+            `ess` (the least); `odd`, chains unlike the others.
+        """
+        from raytpnn.posterior.verdict import verdict_of
+
+        return verdict_of(self)
 
     def tempering(self) -> TemperingSummary:
         """Swaps, travels and log evidence of a fit with `tempering=`."""
@@ -310,7 +327,8 @@ class Posterior(Fitted):
             self.weight,
             self.offset,
             self.classes,
-            self.config,
+            # What was found of other draws, or under other names, does not hold for these.
+            {name: value for name, value in self.config.items() if name != "diagnostics"},
         )
 
     def predictive_check(self, draws: int = 1000, level: float = 0.95, seed: int = 0) -> pd.DataFrame:

@@ -10,22 +10,38 @@ RUN/checkpoint/                     see `raytpnn.storage.checkpoint`; a run that
 from __future__ import annotations
 
 import os
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.rows_check import check_response
 from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.posterior.draws import Draws
-from raytpnn.storage.checkpoint import READERS, block_extents, draws_name, good_blocks
+from raytpnn.posterior.draws_check import check_draws
+from raytpnn.storage.checkpoint import READERS, draws_name, good_blocks
+from raytpnn.storage.checks import named, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest import FORMAT, MANIFEST, VERSION, as_json, package_versions, read_manifest
+from raytpnn.storage.lease import Lease
+from raytpnn.storage.length import Counted, length_of
+from raytpnn.storage.manifest import (
+    BEGUN,
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    as_json,
+    package_versions,
+    read_manifest,
+)
+from raytpnn.storage.manifest_check import MOST_DRAWS
+from raytpnn.storage.parquet_files import read_columns
 from raytpnn.storage.place import Place, sha256_of_bytes, sha256_of_file
 
 if TYPE_CHECKING:
     from raytpnn.data.encoder import Encoder
+    from raytpnn.model.families import Family
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["RunError", "load", "save"]
@@ -36,7 +52,7 @@ ENCODER = ("encoder/encoder.json", "encoder/encoder.parquet")
 def save(posterior: Posterior, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write a posterior to a folder.
 
-    Everything is written to a folder beside and renamed: a folder of that name is a complete run.
+    The manifest comes last: a folder that has one is a complete run.
 
     Parameters
     ----------
@@ -53,12 +69,15 @@ def save(posterior: Posterior, folder: str | os.PathLike[str], overwrite: bool =
     """
     place = Place(folder)
     refuse_to_replace(place, overwrite)
-    with place.new_folder() as partial:
+    with Lease.claim(place) as lease, place.new_folder(replace=overwrite) as partial:
+        refuse_to_replace(place, overwrite)
         write_rows(TrainingRows(posterior.bins, posterior.y, posterior.weight, posterior.offset), partial)
         posterior.encoder.save(partial / "encoder")
         write_draws(posterior.draws, partial / "draws")
         manifest = describe(posterior) | {"files": checksums(partial)}
-        (partial / MANIFEST).write_bytes(as_json(manifest))
+        for name in (BEGUN, MANIFEST):
+            (partial / name).write_bytes(as_json(manifest))
+    lease.remove()
 
 
 def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
@@ -82,16 +101,30 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
 
     place = Place(folder)
     manifest = read_manifest(place)
-    files = manifest["files"]
-    if manifest.get("state") == "running":
-        files = files | blocks_so_far(place, manifest, unfinished)
+    files, counted = manifest["files"], manifest.get("counted")
+    running = manifest.get("state") == "running"
+    with named(place.name_of(MANIFEST)):
+        family = get_family(manifest["family"])
+    if running:
+        found, counted = blocks_so_far(place, manifest, unfinished)
+        files = {name: sum_ for name, sum_ in files.items() if not name.startswith("draws/")} | found
     advice = "; `raytpnn resume` makes it again" if "plan" in manifest else "; restore it or fit again"
-    rows = read_rows(lambda name: verified(place, name, files, "; restore it or fit again"))
+    rows = read_rows(
+        lambda name: verified(place, name, files, "; restore it or fit again"),
+        manifest["n_rows"],
+        place.name_of,
+    )
+    encoder = read_encoder(place, files)
+    draws = read_draws(place, files, advice, rows.bins.n_features, counted)
+    with named(place.name_of(MANIFEST)):
+        check_together(manifest, rows, encoder, family)
+        if not running and draws.n_draws != manifest["n_draws"]:
+            raise ValueError(f"n_draws is {manifest['n_draws']}, but there are {draws.n_draws} draws")
     return Posterior(
-        draws=read_draws(place, files, advice),
-        encoder=read_encoder(place, files),
+        draws=draws,
+        encoder=encoder,
         bins=rows.bins,
-        family=get_family(manifest["family"]),
+        family=family,
         y=rows.y,
         weight=rows.weight,
         offset=rows.offset,
@@ -100,21 +133,55 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
     )
 
 
-def blocks_so_far(place: Place, manifest: dict[str, Any], wanted: bool) -> dict[str, str]:
-    """Checksums of the draws of a run that goes on or was killed."""
+def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encoder, family: Family) -> None:
+    """Raise ValueError unless rows, features, classes and encoder of a run are those of one another."""
+    names = rows.bins.names
+    if list(names) != manifest["feature_names"] or names != encoder.names:
+        raise ValueError("the features of data, encoder and manifest are not the same")
+    if encoder.missing_code != rows.bins.missing_code:
+        raise ValueError(f"the encoder has max_bins {encoder.max_bins}, codes are {rows.bins.codes.dtype}")
+    n_bins = np.diff(rows.bins.first)[rows.bins.marginal]
+    other = np.flatnonzero(n_bins != encoder.n_bins)
+    if len(other):
+        raise ValueError(f"feature {names[other[0]]!r:.60} has other bins in the encoder than in the data")
+    if manifest.get("classes") is not None and family.name != "bernoulli":
+        raise ValueError(f"it has classes, but its family is {family.name}")
+    check_response(family, rows.y)
+
+
+def blocks_so_far(
+    place: Place, manifest: dict[str, Any], wanted: bool
+) -> tuple[dict[str, str], dict[str, Any] | None]:
+    """Checksums of the draws of a run that goes on or was killed, and which of its draws count."""
     plan = manifest["plan"]
-    blocks = block_extents(plan["warmup"] + plan["draws"] * plan["thin"], plan["block_sweeps"])
-    good, _ = good_blocks(place, plan["digest"], blocks, plan["chains"], watched=False)
+    length = length_of(plan)
+    blocks = length.blocks()
+    dropped = length.counted(length.sweeps_of(manifest.get("dropped_rounds", 0))).warmup
+    good, _ = good_blocks(
+        place, plan["digest"], blocks, plan["chains"], watched=False, dropped=dropped if length.until else 0
+    )
     if not wanted:
+        most = "at most " if length.until else ""
         raise RunError(
-            f"the run in {place} has not ended: {len(good)} of {len(blocks) * plan['chains']} blocks are "
-            "there. Go on with `raytpnn resume`, or load what is there with load(..., unfinished=True)"
+            f"the run in {place} has not ended: {len(good)} of {most}{len(blocks) * plan['chains']} blocks "
+            "are there. Go on with `raytpnn resume`, or load what is there with load(..., unfinished=True)"
         )
-    return {
+    counted, rounds = None, len(blocks)
+    if length.until:
+        # Those of complete rounds count.
+        rounds = next(
+            (r for r in range(rounds) if not all((chain, r) in good for chain in range(length.chains))),
+            rounds,
+        )
+        counted = asdict(length.counted(length.sweeps_of(rounds)))
+    files = {
         draws_name(chain, block): checkpoint.draws_sha256
         for (chain, block), checkpoint in good.items()
         if checkpoint.draws_sha256 is not None
+        and block < rounds
+        and (counted is None or sum(blocks[block]) > counted["warmup"])
     }
+    return files, counted
 
 
 def describe(posterior: Posterior) -> dict[str, Any]:
@@ -146,28 +213,55 @@ def write_draws(draws: Draws, folder: Path) -> None:
         pq.write_table(draws_to_arrow(draws, int(edges[i]), int(edges[i + 1])), file, compression="zstd")
 
 
-def read_draws(place: Place, files: dict[str, str], advice: str) -> Draws:
-    """All blocks of all chains, in order."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def read_draws(
+    place: Place,
+    files: dict[str, str],
+    advice: str,
+    n_features: int,
+    counted: dict[str, Any] | None = None,
+) -> Draws:
+    """All blocks of all chains, in order; only the draws that count, if not all of them do.
 
-    from raytpnn.posterior.parquet import draws_from_arrow
+    All that compiled code relies on is checked.
+    """
+    from raytpnn.posterior.parquet import KINDS, draws_from_arrow
 
     def read(key: tuple[int, int, str]) -> Draws:
         chain, _, name = key
         data = verified_bytes(place, name, files[name], advice)
-        try:
-            # One file alone is read without looking for partitions: the chain is known.
-            return draws_from_arrow(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False), chain)
-        except ValueError as problem:
-            raise RunError(f"{place.name_of(name)} does not hold draws: {problem}") from None
+        # One file alone is read without looking for partitions: the chain is known.
+        table = read_columns(data, place.name_of(name), KINDS, {}, MOST_DRAWS)
+        with named(place.name_of(name)):
+            draws = draws_from_arrow(table, chain)
+            check_draws(draws, n_features)
+        return draws
 
     keys = sorted(block_key(name) for name in files if name.startswith("draws/"))
     with ThreadPoolExecutor(READERS) as readers:
         parts = list(readers.map(read, keys))
     if not parts:
-        raise RunError(f"{place} holds no draws")
-    return Draws.concatenate(parts)
+        raise RunError(f"{place} holds no draws: {MANIFEST} lists none")
+    draws = Draws.concatenate(parts)
+    if counted is None:
+        return draws
+    with named(place.name_of(MANIFEST)):
+        draws = draws.counted(counted_of(counted))
+    if not draws.n_draws:
+        raise RunError(f"{place} holds no draws that count")
+    return draws
+
+
+def counted_of(told: Any) -> Counted:
+    """Which draws count, as a manifest says it; ValueError if it is something else."""
+    if not isinstance(told, dict) or set(told) != {field.name for field in fields(Counted)}:
+        raise ValueError(f"counted is {told!r:.100}, but must say which draws count")
+    least = {"thin": 1, "step": 1}
+    return Counted(
+        **{
+            name: whole(value, f"counted.{name}", least.get(name, 0), MOST_DRAWS)
+            for name, value in told.items()
+        }
+    )
 
 
 def block_key(name: str) -> tuple[int, int, str]:
@@ -178,17 +272,13 @@ def block_key(name: str) -> tuple[int, int, str]:
 
 def read_encoder(place: Place, files: dict[str, str]) -> Encoder:
     """Encoder of a run."""
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoder_io import read_encoder_files
 
-    content = {
-        name: verified_bytes(place, name, files[name], "; restore it or fit again") for name in ENCODER
-    }
-    if place.path is not None:
-        return Encoder.load(place.path / "encoder")
-    with tempfile.TemporaryDirectory(prefix="raytpnn-") as folder:
-        for name, data in content.items():
-            (Path(folder) / Path(name).name).write_bytes(data)
-        return Encoder.load(Path(folder))
+    json, parquet = (
+        (verified_bytes(place, name, files[name], "; restore it or fit again"), place.name_of(name))
+        for name in ENCODER
+    )
+    return read_encoder_files(json, parquet)
 
 
 def verified(place: Place, name: str, files: dict[str, str], advice: str) -> Path:

@@ -6,13 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT, INNER, Evidence, judge, worst_of
+from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT, Evidence, judge, worst_among
 from raytpnn.report.names import number
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Verdict", "verdict_of"]
+
+# What a sampler moves through on the way; chains may differ here and still predict the same.
+INNER = ("K", "mean order", "b_gamma", "sigma_beta2")
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,9 @@ class Verdict:
 def verdict_of(evidence: Evidence, table: pd.DataFrame) -> Verdict:
     """Judge a posterior by what its chains have shown and its `diagnostics()` table.
 
-    What predictions and effects rest on decides: f at rows, the log-likelihood, the intercept, the noise and
-    the importance of features. K, the order of terms, the learned scales and single components are told, but
-    do not decide.
+    What users read decides: f at rows, the log-likelihood, the noise and the importance of features and
+    components that lead. K, the intercept, the order of terms, the learned scales and inclusions are told,
+    but do not decide.
     """
     answer = judge(evidence, table)
     reasons = [f"Chain {odd.chain} is {odd.kind}: {odd.reason}." for odd in answer.odd]
@@ -49,7 +52,7 @@ def verdict_of(evidence: Evidence, table: pd.DataFrame) -> Verdict:
         return Verdict(answer.state, answer.headline, reasons, answer.advice)
     if answer.state == "no":
         reasons.insert(0, "Do not rely on the figures below.")
-    _, rhat, ess = worst_of(table[table["quantity"].isin(INNER)])
+    _, rhat, ess = worst_among(table[table["quantity"].isin(INNER)])
     if not math.isnan(rhat):
         agree = "agree" if rhat <= GOOD_RHAT and ess >= GOOD_ESS else "do not fully agree"
         reasons.append(

@@ -8,17 +8,36 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
+from raytpnn.storage.checks import checksum, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.place import Place, sha256_of_bytes
 
-__all__ = ["Checkpoint", "block_extents", "checkpoint_name", "draws_name", "good_block", "good_blocks"]
+__all__ = [
+    "CHECKPOINT",
+    "Checkpoint",
+    "block_extents",
+    "checkpoint_name",
+    "draws_name",
+    "good_block",
+    "good_blocks",
+]
 
 DIGEST_BYTES = 32
 CODEC = "zstd"
+CHECKPOINT = re.compile(r"checkpoint/chain=(0|[1-9]\d{0,8})/block=(0|[1-9]\d{0,8})")
+# Room for the states of 256 replicas; for what is watched of a block whose draws are as large as can be.
+MOST_STATE_BYTES = 1 << 27
+MOST_WATCHED_BYTES = 1 << 28
+SMALL_BYTES = 1 << 23
+LARGE = threading.Lock()
 # Files that are read at a time: an object store answers late, but many at once.
 READERS = 16
 
@@ -89,26 +108,65 @@ class Checkpoint:
     @staticmethod
     def unpack(data: bytes, name: str) -> Checkpoint:
         """Checkpoint of a file's content; `name` is for the error if it is damaged."""
-        import pyarrow as pa
-
         body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
         if hashlib.sha256(body).digest() != digest:
             raise RunError(f"{name} is damaged: its checksum is wrong")
         line, _, packed = body.partition(b"\n")
-        header = json.loads(line)
-        cut, rest = header["state"], header["watched"]
-        content = pa.decompress(packed, cut + rest, codec=CODEC, asbytes=True)
-        return Checkpoint(**header | {"state": content[:cut], "watched": content[cut:]})
+        with named(name):
+            header = checked_header(parsed_json(line))
+            cut, rest = header["state"], header["watched"]
+            # Sixteen files are read at a time: large ones one after the other.
+            with LARGE if cut + rest > SMALL_BYTES else nullcontext():
+                content = decompressed(packed, cut + rest)
+                return Checkpoint(**header | {"state": content[:cut], "watched": content[cut:]})
 
     @staticmethod
     def read(place: Place, chain: int, block: int) -> Checkpoint:
         """Checkpoint of a run; FileNotFoundError if it is not there, RunError if it is damaged."""
         name = checkpoint_name(chain, block)
-        return Checkpoint.unpack(place.read(name), place.name_of(name))
+        found = Checkpoint.unpack(place.read(name), place.name_of(name))
+        if (found.chain, found.block) != (chain, block):
+            raise RunError(
+                f"{place.name_of(name)} is damaged: it is one of chain {found.chain}, block {found.block}"
+            )
+        return found
+
+
+def checked_header(header: Any) -> dict[str, Any]:
+    """Header of a checkpoint; ValueError if it is not one, or what it announces is too large."""
+    mapping(header, "the header")
+    fields = {field.name for field in dataclass_fields(Checkpoint)}
+    odd = set(header) ^ fields
+    if odd:
+        name = min(odd)
+        raise ValueError(f"the header {'lacks' if name in fields else 'has'} {name!r:.60}")
+    text(header["plan"], "plan")
+    for name in ("chain", "block", "first", "sweeps", "draws"):
+        whole(header[name], name, 0, 1 << 53)
+    if header["draws_sha256"] is not None:
+        checksum(header["draws_sha256"], "draws_sha256")
+    mapping(header["facts"], "facts")
+    whole(header["state"], "state", 0, MOST_STATE_BYTES)
+    whole(header["watched"], "watched", 0, MOST_WATCHED_BYTES)
+    return header
+
+
+def decompressed(packed: bytes, size: int) -> bytes:
+    """Bytes of so many, neither more nor fewer."""
+    import pyarrow as pa
+
+    if size == 0:
+        return b""
+    return pa.decompress(packed, size, codec=CODEC, asbytes=True)
 
 
 def good_blocks(
-    place: Place, plan: str, blocks: list[tuple[int, int]], chains: int, watched: bool = True
+    place: Place,
+    plan: str,
+    blocks: list[tuple[int, int]],
+    chains: int,
+    watched: bool = True,
+    dropped: int = 0,
 ) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
     """Look at every block of a run.
 
@@ -122,6 +180,8 @@ def good_blocks(
     chains : int
     watched : bool
         Whether what was watched is wanted: of many chains it takes much memory.
+    dropped : int
+        Sweeps whose draws do not count any more: blocks that end before are good without their draws.
 
     Returns
     -------
@@ -130,27 +190,27 @@ def good_blocks(
     problems : list of str
         What is wrong with those that are there but not good, by file.
     """
-    there = set(place.names("checkpoint"))
-    wanted = [
-        (chain, block)
-        for chain in range(chains)
-        for block in range(len(blocks))
-        if checkpoint_name(chain, block) in there
-    ]
+    there = filter(None, (CHECKPOINT.fullmatch(name) for name in place.names("checkpoint")))
+    found = sorted((int(match[1]), int(match[2])) for match in there)
+    wanted = [(chain, block) for chain, block in found if chain < chains and block < len(blocks)]
 
     def look(where: tuple[int, int]) -> Checkpoint | str | None:
         try:
-            return good_block(place, plan, *where, blocks[where[1]])
+            extent = blocks[where[1]]
+            seen = good_block(place, plan, *where, extent, draws=sum(extent) > dropped)
+            if seen is None:
+                return None
+            return replace(seen, state=b"", watched=seen.watched if watched else b"")
         except (RunError, OSError, ValueError) as problem:
             return str(problem)
 
     good, problems = {}, []
     with ThreadPoolExecutor(READERS) as readers:
-        for where, found in zip(wanted, readers.map(look, wanted), strict=True):
-            if isinstance(found, str):
-                problems.append(found)
-            elif found is not None:
-                good[where] = replace(found, state=b"", watched=found.watched if watched else b"")
+        for where, seen in zip(wanted, readers.map(look, wanted), strict=True):
+            if isinstance(seen, str):
+                problems.append(seen)
+            elif seen is not None:
+                good[where] = seen
     return good, problems
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import uuid
 from pathlib import Path, PurePosixPath
 
-from raytpnn.storage.place import PARTIAL, node_cache
+from raytpnn.storage.cache import kept_copy
+from raytpnn.storage.uris import shown
 
 __all__ = ["local_copy"]
 
@@ -30,22 +28,17 @@ def local_copy(where: str) -> Path:
     try:
         filesystem, path = fs.FileSystem.from_uri(where)
     except (ArrowInvalid, ArrowNotImplementedError) as problem:
-        raise ValueError(f"cannot read {where!r}: {problem}") from None
+        raise ValueError(shown(f"cannot read {where!r}: {problem}")) from None
     if isinstance(filesystem, fs.LocalFileSystem):
         return Path(path)
     info = filesystem.get_file_info(path)
     if not info.is_file:
-        raise FileNotFoundError(f"there is no file {where.partition('://')[0]}://{path}")
+        raise FileNotFoundError(f"there is no file {shown(where)}")
+
+    def fetch(beside: Path) -> None:
+        with filesystem.open_input_stream(path, compression=None) as source, beside.open("wb") as target:
+            shutil.copyfileobj(source, target, 8_388_608)
+
     # A file that has changed is another one.
-    key = hashlib.sha256(f"{where}\n{info.size}\n{info.mtime_ns}".encode()).hexdigest()[:24]
-    copy = node_cache() / f"{key}-{PurePosixPath(path).name}"
-    if not copy.is_file():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        beside = copy.with_name(f".{key}.{uuid.uuid4().hex}{PARTIAL}")
-        try:
-            with filesystem.open_input_stream(path, compression=None) as source, beside.open("wb") as target:
-                shutil.copyfileobj(source, target, 8_388_608)
-            os.replace(beside, copy)
-        finally:
-            beside.unlink(missing_ok=True)
-    return copy
+    key = f"{where}\n{info.size}\n{info.mtime_ns}"
+    return kept_copy(key, fetch, suffix=f"-{PurePosixPath(path).name}")

@@ -1,25 +1,84 @@
-"""`manifest.json`: what a run is."""
+"""`manifest.json`: what a run is, with a checksum of its own; the one before is kept beside it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import numpy as np
 
+from raytpnn.storage.checks import item, named, parsed_json, whole
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.manifest_check import check_manifest
 from raytpnn.storage.place import Place
 
-__all__ = ["FORMAT", "MANIFEST", "VERSION", "as_json", "package_versions", "plain", "read_manifest"]
+__all__ = [
+    "BEGUN",
+    "FORMAT",
+    "MANIFEST",
+    "PREVIOUS",
+    "VERSION",
+    "as_json",
+    "manifest_in",
+    "package_versions",
+    "parse_manifest",
+    "plain",
+    "read_manifest",
+    "write_manifest",
+    "writer_of",
+]
 
 FORMAT = "raytpnn run"
 VERSION = 1
 MANIFEST = "manifest.json"
+# The manifest before, and the first of all: what `raytpnn repair` begins with.
+PREVIOUS = "manifest.previous.json"
+BEGUN = "begun.json"
+CHECKSUM = "checksum"
 
 
 def as_json(manifest: dict[str, Any]) -> bytes:
-    """Content of the file."""
-    return (json.dumps(plain(manifest), indent=1, allow_nan=False) + "\n").encode()
+    """Content of the file, with its checksum."""
+    told = plain(manifest)
+    told[CHECKSUM] = checksum_of(told)
+    return (json.dumps(told, indent=1, allow_nan=False) + "\n").encode()
+
+
+def checksum_of(manifest: dict[str, Any]) -> str:
+    """SHA-256 of a manifest without its checksum: keys sorted, no spaces."""
+    told = {name: value for name, value in manifest.items() if name != CHECKSUM}
+    try:
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    except RecursionError:
+        raise ValueError("its lists or objects are nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_manifest(place: Place, manifest: dict[str, Any]) -> None:
+    """Replace the manifest of a run, and keep the one before; both survive a power failure."""
+    try:
+        before = place.read(MANIFEST)
+        parse_manifest(before)
+    except (FileNotFoundError, ValueError):
+        # What is lost or damaged must not take the place of one that is good.
+        before = b""
+    if before:
+        place.write(PREVIOUS, before, durable=True)
+    place.write(MANIFEST, as_json(manifest), durable=True)
+
+
+def parse_manifest(data: bytes) -> Any:
+    """Manifest of a file's content; ValueError if it is damaged. Older ones have no checksum."""
+    manifest = parsed_json(data)
+    if isinstance(manifest, dict) and CHECKSUM in manifest:
+        version = manifest.get("version")
+        # What a later version means by it is not known here.
+        known = not isinstance(version, int) or version <= VERSION
+        if known and manifest[CHECKSUM] != checksum_of(manifest):
+            raise ValueError("its checksum is wrong")
+        del manifest[CHECKSUM]
+    return manifest
 
 
 def plain(value: Any) -> Any:
@@ -45,23 +104,44 @@ def package_versions() -> dict[str, str]:
     }
 
 
+def writer_of(manifest: dict[str, Any]) -> str:
+    """Version of raytpnn that wrote a run."""
+    versions = manifest.get("versions")
+    return str(versions.get("raytpnn", "unknown"))[:40] if isinstance(versions, dict) else "unknown"
+
+
 def read_manifest(place: Place) -> dict[str, Any]:
     """Manifest of a run that this version can read."""
-    path = place.name_of(MANIFEST)
     try:
-        manifest = json.loads(place.read(MANIFEST))
+        return manifest_in(place, MANIFEST)
     except FileNotFoundError:
+        if place.holds(BEGUN):
+            raise RunError(
+                f"{place.name_of(MANIFEST)} is missing; `raytpnn repair {place}` rebuilds it"
+            ) from None
         raise RunError(f"{place} is not a saved run: it has no {MANIFEST}") from None
     except NotADirectoryError:
         raise RunError(f"{place} is not a saved run: it is a file") from None
+
+
+def manifest_in(place: Place, name: str) -> dict[str, Any]:
+    """Manifest of a file, checked: it may come from a stranger. FileNotFoundError if there is none."""
+    path, data = place.name_of(name), place.read(name)
+    try:
+        manifest = parse_manifest(data)
     except ValueError as problem:
-        raise RunError(f"{path} is damaged: {problem}") from None
+        whole_one = name == MANIFEST and place.holds(BEGUN)
+        hint = f"; `raytpnn repair {place}` rebuilds it" if whole_one else ""
+        raise RunError(f"{path} is damaged: {problem}{hint}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise RunError(f"{path} does not describe a saved run: its format is not {FORMAT!r}")
-    if manifest["version"] > VERSION:
-        written_by = manifest.get("versions", {}).get("raytpnn", "unknown")
+    with named(path):
+        version = whole(item(manifest, "version"), "version", 1, 1 << 31)
+    if version > VERSION:
         raise RunError(
-            f"{place} has run format {manifest['version']}, written by raytpnn {written_by}; this raytpnn "
+            f"{path}: the run has format {version}, written by raytpnn {writer_of(manifest)}; this raytpnn "
             f"reads formats up to {VERSION}: upgrade raytpnn"
         )
+    with named(path):
+        check_manifest(manifest)
     return manifest

@@ -122,6 +122,7 @@ def ensemble(problem: Problem, options: dict[str, Any], step: int, replicas: int
     """Log evidence by one ensemble on all rows, of enough replicas."""
     from raytpnn.chains.tempering import Tempering
     from raytpnn.engine.ladder_layout import MOST_LEVELS
+    from raytpnn.posterior.verdict import quiet
     from raytpnn.sampling import sample
 
     begin = time.monotonic()
@@ -131,7 +132,8 @@ def ensemble(problem: Problem, options: dict[str, Any], step: int, replicas: int
     for _ in range(GROWTHS):
         tempering = Tempering(replicas=count, t_min=0.0)
         own = options | {"chains": 1, "tempering": tempering, "seed": problem.tasks[step].seed}
-        post = sample(**cases.training(rows, cases.y.values), executor="threads", **own)
+        with quiet():
+            post = sample(**cases.training(rows, cases.y.values), executor="threads", **own)
         if post.config["stopped"] == "interrupt":
             raise KeyboardInterrupt
         told = post.tempering()

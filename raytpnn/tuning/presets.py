@@ -18,6 +18,7 @@ PAPER: dict[str, list[Any]] = {
     "b_gamma": [1e-3, 5e-3, 1e-2],
     "K_max": [100, 200, 300],
     "sigma_beta2": [1e-4, 1e-3, 1e-2],
+    "bounded": [False],
 }
 
 
@@ -37,7 +38,7 @@ def around(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
     """Neighbourhood of a prior in all that matters."""
     assert resolved.a_gamma is not None
     own: dict[str, list[Any]] = {
-        "C0": [prior.C0 / 5.0, prior.C0, prior.C0 * 4.0],
+        "C0": [prior.C0 / 5.0, prior.C0, prior.C0 * 4.0] if prior.C0 else [0.0, 0.002, 0.01],
         "a_gamma": [prior.a_gamma, 2.0 * resolved.a_gamma],
         "gamma_adding": [prior.gamma_adding / 2.0, prior.gamma_adding],
         "K_max": [prior.K_max, min(2 * prior.K_max, MOST_TERMS)],
@@ -46,13 +47,12 @@ def around(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
 
 
 def scales(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
-    """How smooth factors are and how large their coefficients, learned or fixed."""
+    """How smooth factors are and how large terms, learned or fixed."""
     found: dict[str, list[Any]] = {}
-    for fixed, learned, factor in (
-        ("b_gamma", "b_gamma_scale", 3.0),
-        ("sigma_beta2", "sigma_beta2_scale", 4.0),
+    for name, factor in (
+        ("b_gamma_scale" if prior.learns("b_gamma") else "b_gamma", 3.0),
+        ("sigma_beta2_scale" if prior.learns("sigma_beta2") else "sigma_beta2", 4.0),
     ):
-        name = learned if getattr(prior, fixed) is None else fixed
         # The middle stays as it was told: None leaves it to the rule.
         middle = getattr(resolved, name)
         found[name] = [middle / factor, getattr(prior, name), middle * factor]
@@ -71,8 +71,8 @@ def paper_full(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any
 
 
 PRESETS = {
-    "default": Preset(around, 24, "around the default prior, scales learned: 216 settings, 24 tried"),
-    "scales": Preset(scales, None, "smoothness and size of coefficients around the default: 9 settings"),
+    "default": Preset(around, 24, "around the default prior: 216 settings, 24 tried"),
+    "scales": Preset(scales, None, "smoothness and size of terms around the default: 9 settings"),
     "paper": Preset(paper, None, "the paper's priors with fixed scales: 243 settings"),
     "paper-full": Preset(
         paper_full, None, "the same with M and, for gaussian, q_lambda: 1,458 settings, 486 for the others"

@@ -67,6 +67,7 @@ def tune(
     address: str | None = None,
     time_limit: float | None = None,
     progress: bool | Reporter = False,
+    wait: bool = False,
     **options: Any,
 ) -> Tuning:
     """Search for the prior that predicts rows held out best, or has the largest evidence, on Ray Tune.
@@ -112,6 +113,8 @@ def tune(
     time_limit : float, optional
         Seconds after which no fit begins.
     progress : bool or Reporter
+    wait : bool
+        Wait for nodes with CPUs to join, where there are none at present.
     **options
         thin, feature_weights, max_bins, backend and missing_indicators of `raytpnn.sample`.
 
@@ -154,6 +157,7 @@ def tune(
         folds=folds,
         keep=keep,
         replicas=replicas,
+        wait=wait,
     )
 
 
@@ -173,6 +177,7 @@ def tune_cases(
     folds: int = 5,
     keep: float = 0.5,
     replicas: int | None = None,
+    wait: bool = False,
 ) -> Tuning:
     """`tune` of checked data."""
     metric = check(cases.family, criterion, metric, folds, keep, trials, seed, options, time_limit)
@@ -205,7 +210,8 @@ def tune_cases(
     teller.resume(len(kept.outcomes))
     stopped = "complete"
     if not race.finished:
-        stopped = run(race, problem, settings, kept, teller, metric, address, time_limit, reporter)
+        there = RaySession(address, Resources(wait=wait), reporter)
+        stopped = run(race, problem, settings, kept, teller, metric, there, time_limit)
     return Tuning(settings, race, kept.outcomes, criterion, metric, stopped)
 
 
@@ -216,11 +222,10 @@ def run(
     kept: Kept,
     teller: Teller,
     metric: str,
-    address: str | None,
+    session: RaySession,
     time_limit: float | None,
-    reporter: Reporter,
 ) -> str:
-    """Do the steps that are left; why it ended."""
+    """Do the steps that are left on Ray; why it ended."""
     try:
         from raytpnn.tuning.on_ray import Stopped, run_race
     except ImportError as problem_of_import:
@@ -237,7 +242,7 @@ def run(
         race.add(setting, step, outcome.loss(metric))
         teller.note(outcome)
 
-    with RaySession(address, Resources(), reporter):
+    with session:
         import ray
 
         # Else every worker would compile for itself.
@@ -246,7 +251,7 @@ def run(
         teller.start = time.monotonic()
         cpus = cpus_a_task(ray, len(race.alive), chains)
         try:
-            return run_race(race, problem, settings, note, replicas, cpus, time_limit, reporter.say)
+            return run_race(race, problem, settings, note, replicas, cpus, time_limit, session.reporter.say)
         except Stopped as failure:
             raise ValueError(f"a fit of the search failed: {failure}") from None
 

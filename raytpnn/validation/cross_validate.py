@@ -33,6 +33,8 @@ PASSED_ON = (
     *("chains", "warmup", "draws", "thin", "prior", "moves", "feature_weights", "max_bins", "backend"),
     *("tempering", "missing_indicators", "minibatch", "delayed_acceptance"),
 )
+# Draws of each chain if their number is not given: there are too many fits to run each until it converges.
+DRAWS = 1000
 
 
 def cross_validate(
@@ -86,7 +88,8 @@ def cross_validate(
         As for `raytpnn.sample`; on Ray, a fit is a task.
     **options
         chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, tempering and
-        missing_indicators, minibatch and delayed_acceptance of `raytpnn.sample`.
+        missing_indicators, minibatch and delayed_acceptance of `raytpnn.sample`. Draws are 1,000 of each
+        chain if not given: fits of a cross-validation do not go on until they have converged.
 
     Returns
     -------
@@ -149,6 +152,8 @@ def validate_cases(
 ) -> CrossValidation:
     """`cross_validate` of checked data."""
     check(permute, seed, options)
+    if options.get("draws") is None:
+        options = options | {"draws": DRAWS}
     mark = {
         "fingerprint": fingerprint(cases, scheme, options, seed),
         "scheme": asdict(scheme),

@@ -129,12 +129,15 @@ def fit_one(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> Fit
         If the chains were interrupted.
     """
     from raytpnn.posterior.scores import mixture_crps
+    from raytpnn.posterior.verdict import quiet
     from raytpnn.sampling import sample
     from raytpnn.validation.cases import RowsOf
 
     begin = time.monotonic()
     split, y = task.split, permuted(cases.y.values, task.permutation, seed)
-    post = sample(**cases.training(split.train, y), seed=task.seed, executor="threads", **options)
+    # One of many fits, of which none is read by itself.
+    with quiet():
+        post = sample(**cases.training(split.train, y), seed=task.seed, executor="threads", **options)
     if post.config["stopped"] == "interrupt":
         raise KeyboardInterrupt
     held_out = RowsOf(cases.table, split.test)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -79,15 +79,8 @@ REHEARSAL = Size(1, 300, 300)
 
 def paper_options(**prior: Any) -> dict[str, Any]:
     """Options of `raytpnn.sample` for the paper's sampler with hyperparameters from its grid."""
-    middle = {
-        "C0": 0.005,
-        "a_gamma": 2.0,
-        "b_gamma": 0.005,
-        "K_max": 200,
-        "sigma_beta2": 1e-2,
-        "q_lambda": 0.95,
-    }
-    return {"prior": raytpnn.Prior(**(middle | prior)), "moves": raytpnn.Moves.paper()}
+    own = replace(raytpnn.Prior.paper(), **({"sigma_beta2": 1e-2} | prior))
+    return {"prior": own, "moves": raytpnn.Moves.paper()}
 
 
 class PaperSampler:

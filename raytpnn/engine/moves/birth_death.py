@@ -30,14 +30,17 @@ from raytpnn.engine.moves.screen import (
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import evaluate, phi_moments, replace_term
-from raytpnn.engine.sets import draw_off_set, extension_weight, sort_set
+from raytpnn.engine.sets import draw_off_set, extension_weight, log_set_weight, sort_set, terms_on_set
 from raytpnn.engine.types import CHAIN, FLAG, INTEGER
 from raytpnn.engine.units import unit
 from raytpnn.model.families.base import DERIVATIVES
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
 
-__all__ = ["birth_or_death"]
+__all__ = ["birth_or_death", "copy_set", "draw_new_set", "draw_prior_set"]
+
+# Attempt number of the uniform that decides whether a birth copies a set: beside those of the features.
+COPY_ATTEMPT = 1 + MOST_VARIABLES
 
 
 @internal
@@ -49,44 +52,66 @@ def log_count_ratio(K, K_max):
 @internal
 def log_birth_ratio(problem, settings, state, features, d, K, skip):
     """Everything of the ratio K -> K + 1 but likelihood and coefficient; term `skip` counts as not there."""
-    log_prior = settings.log_set_prior[d]
+    log_prior = log_set_weight(settings, state, features, d, skip)
     stepwise = extension_weight(problem, state, features, d, skip)
-    log_proposal = log((settings.M * exp(log_prior) + stepwise) / (settings.M + K))
-    return log_prior - log_proposal - settings.log_count_penalty + log_count_ratio(K, settings.K_max)
+    proposal = (settings.M * exp(settings.log_set_prior[d]) + stepwise) / (settings.M + K)
+    if settings.sharing > 0.0:
+        log_prior -= log(1.0 + settings.sharing * K)
+        if K > 0:
+            copied = terms_on_set(state, features, d, skip) / (1.0 * K)
+            proposal = (1.0 - settings.q_copy) * proposal + settings.q_copy * copied
+    return log_prior - log(proposal) - settings.log_count_penalty + log_count_ratio(K, settings.K_max)
+
+
+@internal
+def draw_prior_set(problem, settings, state, work, slot, v):
+    """Set of a term from the prior of one by itself into work.trial_features; returns its order."""
+    features = work.trial_features[0]
+    d = 1
+    while d < settings.max_order and v >= settings.order_cumulative[d - 1]:
+        d += 1
+    for i in range(d):
+        # The i-th of the features not yet taken: step over those that are.
+        pick, _ = uniforms(state, FOR_NEW_SET, slot, 1 + i)
+        value = min(int(pick * (problem.p - i)), problem.p - i - 1)
+        sort_set(work, features, i)
+        for s in range(i):
+            if value >= work.sorted_set[0, s]:
+                value += 1
+        features[i] = value
+    return d
+
+
+@internal
+def copy_set(state, work, k):
+    """Set of term k into work.trial_features; returns its order."""
+    d = state.order[k]
+    for i in range(d):
+        work.trial_features[0, i] = state.features[k, i]
+    return d
 
 
 @unit(INTEGER(*CHAIN, INTEGER))
 def draw_new_set(problem, settings, state, work, slot):
     """Set of a new term into work.trial_features; returns its order, 0 if there is none."""
     K = state.K
-    most = settings.max_order
-    features = work.trial_features[0]
     u, v = uniforms(state, FOR_NEW_SET, slot, 0)
+    if settings.sharing > 0.0 and K > 0:
+        copied, _ = uniforms(state, FOR_NEW_SET, slot, COPY_ATTEMPT)
+        if copied < settings.q_copy:
+            return copy_set(state, work, min(int(v * K), K - 1))
     if u * (settings.M + K) < settings.M:
-        d = 1
-        while d < most and v >= settings.order_cumulative[d - 1]:
-            d += 1
-        for i in range(d):
-            # The i-th of the features not yet taken: step over those that are.
-            pick, _ = uniforms(state, FOR_NEW_SET, slot, 1 + i)
-            value = min(int(pick * (problem.p - i)), problem.p - i - 1)
-            sort_set(work, features, i)
-            for s in range(i):
-                if value >= work.sorted_set[0, s]:
-                    value += 1
-            features[i] = value
-        return d
+        return draw_prior_set(problem, settings, state, work, slot, v)
     k = min(int(v * K), K - 1)
     d = state.order[k]
-    if d >= most:
+    if d >= settings.max_order:
         return 0
     pick, _ = uniforms(state, FOR_NEW_SET, slot, 1)
     j = draw_off_set(problem, work, state.features[k], d, pick)
     if j < 0:
         return 0
-    for i in range(d):
-        features[i] = state.features[k, i]
-    features[d] = j
+    copy_set(state, work, k)
+    work.trial_features[0, d] = j
     return d + 1
 
 

@@ -1,4 +1,4 @@
-"""Adding, deleting or changing a variable of one term."""
+"""Adding, deleting or changing a variable of one term, or taking another term's set."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from raytpnn.engine.layout import (
     CHANGING,
     DELETING,
     FIT_LOGLIK,
+    FOR_JOINED_FACTOR,
     FOR_RESTRUCTURE,
     FOR_RESTRUCTURE_BETA,
     FOR_RESTRUCTURE_FACTOR,
     FOR_SCREEN,
+    JOINING,
     MOST_TERMS,
+    MOST_VARIABLES,
     NUISANCE,
     SCREEN_ADD_DELETE,
     SCREEN_CHANGE,
@@ -27,7 +30,7 @@ from raytpnn.engine.moves.screen import count_proposal, follow_term, screen_rest
 from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.random import uniforms
 from raytpnn.engine.rows import copy_phi, phi_moments, replace_term
-from raytpnn.engine.sets import draw_off_set, weight_off_set
+from raytpnn.engine.sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
 from raytpnn.engine.types import CHAIN, DOUBLE, FLAG, INTEGER
 from raytpnn.engine.units import unit
 from raytpnn.numerics.elementary import log
@@ -35,6 +38,8 @@ from raytpnn.numerics.jit import internal
 
 __all__ = ["restructure"]
 
+# Attempt number of the uniforms of joining: beside those of the other changes.
+JOIN_ATTEMPT = 3
 # Slots of the screens of this move, beside those of births and deaths.
 SCREEN_SLOTS = 1 << 20
 
@@ -47,17 +52,46 @@ def log_pick(problem, features, d, feature):
 
 
 @internal
+def log_prior_change(settings, state, work, k, d):
+    """Log prior of the trial's d features in the place of term k's set, given the other terms."""
+    new = log_set_weight(settings, state, work.trial_features[0], d, k)
+    return new - log_set_weight(settings, state, state.features[k], state.order[k], k)
+
+
+@internal
 def log_adding_ratio(problem, settings, small, d, feature):
-    """Set part of the ratio for d -> d + 1 variables by adding `feature` to the set `small`."""
+    """Log proposals of the ratio for d -> d + 1 variables by adding `feature` to the set `small`."""
     forward = log(settings.q_add) + log_pick(problem, small, d, feature)
     backward = log(settings.q_delete / (d + 1.0))
-    return settings.log_set_prior[d + 1] - settings.log_set_prior[d] + backward - forward
+    return backward - forward
 
 
 @internal
 def log_deleting_ratio(problem, settings, small, d, feature):
-    """Set part of the ratio for d + 1 -> d variables: the reverse draws `feature` off the smaller set."""
+    """Log proposals of that for d + 1 -> d variables: the reverse draws `feature` off the smaller set."""
     return -log_adding_ratio(problem, settings, small, d, feature)
+
+
+@internal
+def propose_join(settings, state, work, k, slot):
+    """Propose the set of another term, with factors from the prior: (order or 0 if impossible, log ratio).
+
+    The way back takes the old set from another term that has it: if there is none, there is no way back.
+    """
+    others = state.K - 1
+    left = terms_on_set(state, state.features[k], state.order[k], k)
+    if others < 1 or left == 0:
+        return 0, 0.0
+    _, v = uniforms(state, FOR_RESTRUCTURE, slot, JOIN_ATTEMPT)
+    other = min(int(v * others), others - 1)
+    if other >= k:
+        other += 1
+    d = state.order[other]
+    for j in range(d):
+        work.trial_features[0, j] = state.features[other, j]
+        prior_factor(settings, state, work, FOR_JOINED_FACTOR, slot * MOST_VARIABLES + j, j)
+    joined = terms_on_set(state, state.features[other], d, k)
+    return d, log_prior_change(settings, state, work, k, d) + log(left / (1.0 * joined))
 
 
 @unit(types.Tuple((INTEGER, INTEGER, INTEGER, DOUBLE))(*CHAIN, INTEGER, INTEGER))
@@ -66,6 +100,11 @@ def propose_set(problem, settings, state, work, k, slot):
     d = state.order[k]
     features = state.features[k]
     trial = work.trial_features[0]
+    if settings.sharing > 0.0:
+        u, _ = uniforms(state, FOR_RESTRUCTURE, slot, JOIN_ATTEMPT)
+        if u < settings.q_join:
+            joined, ratio = propose_join(settings, state, work, k, slot)
+            return JOINING, joined, 0, ratio
     u, v = uniforms(state, FOR_RESTRUCTURE, slot, 0)
     pick, w = uniforms(state, FOR_RESTRUCTURE, slot, 1)
     move = (
@@ -83,7 +122,8 @@ def propose_set(problem, settings, state, work, k, slot):
     if move == DELETING:
         if kept == 0:
             return move, 0, 0, 0.0
-        return move, kept, 0, log_deleting_ratio(problem, settings, trial, kept, int(features[place]))
+        ratio = log_prior_change(settings, state, work, k, kept)
+        return move, kept, 0, ratio + log_deleting_ratio(problem, settings, trial, kept, int(features[place]))
     if kept >= settings.max_order or d >= problem.p:
         return move, 0, 0, 0.0
     j = draw_off_set(problem, work, features, d, pick)
@@ -97,8 +137,10 @@ def propose_set(problem, settings, state, work, k, slot):
     else:
         prior_factor(settings, state, work, FOR_RESTRUCTURE_FACTOR, slot, kept)
     if move == ADDING:
-        return move, d + 1, d, log_adding_ratio(problem, settings, features, d, j)
-    ratio = log_pick(problem, trial, d, int(features[place])) - log_pick(problem, features, d, j)
+        ratio = log_prior_change(settings, state, work, k, d + 1)
+        return move, d + 1, d, ratio + log_adding_ratio(problem, settings, features, d, j)
+    ratio = log_prior_change(settings, state, work, k, d)
+    ratio += log_pick(problem, trial, d, int(features[place])) - log_pick(problem, features, d, j)
     return move, d, 0, ratio
 
 
@@ -153,7 +195,7 @@ def restructure_once(problem, settings, state, work, k, slot):
     """Propose one change of the set of term k."""
     move, d, first, log_ratio = propose_set(problem, settings, state, work, k, slot)
     state.tally[move, 0] += 1
-    group = SCREEN_CHANGE if move == CHANGING else SCREEN_ADD_DELETE
+    group = SCREEN_ADD_DELETE if move in (ADDING, DELETING) else SCREEN_CHANGE
     if d > 0 and try_restructure(problem, settings, state, work, k, slot, group, d, first, log_ratio):
         state.tally[move, 1] += 1
 

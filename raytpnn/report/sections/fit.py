@@ -92,10 +92,13 @@ def run_rows(post: Posterior) -> list[tuple[str, str]]:
         rows.append(
             ("Noise, standard deviation", f"{number(low)} to {number(high)} (95% posterior interval)")
         )
-    if "warmup" in config:
-        rows.append(("Sweeps thrown away (warm-up)", f"{config['warmup']:,} a chain"))
-    if "thin" in config:
-        rows.append(("Sweeps a draw (thin)", f"{config['thin']:,}"))
+    counted = config.get("counted") or config
+    if "sweeps" in counted:
+        rows.append(("Sweeps, until the chains agreed or the limit", f"{counted['sweeps']:,} a chain"))
+    if "warmup" in counted:
+        rows.append(("Sweeps thrown away (warm-up)", f"{counted['warmup']:,} a chain"))
+    if "thin" in counted:
+        rows.append(("Sweeps a draw (thin)", f"{counted['thin']:,}"))
     for key, name in PRIOR_NAMES.items():
         if key in config.get("prior", {}):
             rows.append((f"Prior: {name}", f"{config['prior'][key]}"))
