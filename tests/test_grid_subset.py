@@ -212,7 +212,9 @@ def test_what_subsets_cost_in_launches(way):
     if way == "minibatch":
         # All terms are built for every subset, each by a launch for which nobody waits.
         assert TERMS / 2 < rest < TERMS + 3
-        assert told["waits"] < plain["waits"] + 8
+        # A term more is waited for twice: it is changed and moved.
+        more = told["terms"] - plain["terms"]
+        assert told["waits"] < plain["waits"] + 2 * more + 8
     else:
         # Terms that were accepted are built on the subset, too.
         assert rest < 3 * TERMS

@@ -107,7 +107,7 @@ def test_restarts_and_the_end_are_told(endpoint):
     with metrics.RunMetrics(run, Length(2, 0, 500), done=3) as told:
         for worker, pid in ((0, 11), (1, 12), (0, 11), (0, 13), (1, 14)):
             told.block(worker, report(worker, 0, pid))
-        told.assessed(Convergence(100, {"K": 1.25}, {"K": 40.0}, {"K": 30.0}))
+        told.assessed(Convergence(100, {"loglik": 1.25}, {"loglik": 40.0}, {"loglik": 30.0}))
         assert told.speeds() == [50.0, 50.0]
         assert told.acceptance() == {"langevin": 0.4}
     limit = time.monotonic() + 60

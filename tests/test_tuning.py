@@ -256,7 +256,7 @@ def test_wrong_use_is_named():
     cases = {
         "there is no preset 'papr'": {"space": "papr"},
         "neither Prior nor Moves has a setting 'c0'": {"space": {"c0": [1.0]}},
-        "no setting but the base": {"space": {"C0": [0.005]}},
+        "no setting but the base": {"space": {"C0": [0.0]}},
         "unknown criterion 'waic'": {"criterion": "waic"},
         "family gaussian has no metric 'auroc'; choose one of nll, rmse, crps": {"metric": "auroc"},
         "'rmse' is one of cross-validation": {"metric": "rmse", "criterion": "evidence"},

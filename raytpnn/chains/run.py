@@ -385,7 +385,9 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     }
     length = asdict(plan.length)
     # More chains or draws are still the same run.
-    fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")} | {"files": files}
+    fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")}
+    # The probe repeats rows of the data for those who have a shard of them.
+    fixed["files"] = {name: checksum for name, checksum in files.items() if name != PROBE_FILE}
     if plan.length.until:
         # Draws are thinned on the way.
         fixed["until"] = True

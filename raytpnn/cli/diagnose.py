@@ -21,13 +21,14 @@ SHORT = {
     "adding": "add",
     "deleting": "del",
     "changing": "chng",
+    "joining": "join",
     "langevin": "step",
     "joint_beta": "beta",
     "intercept": "icpt",
 }
 LONG = (
-    "(add, del, chng: a variable added, deleted, changed; step: Langevin; beta: all coefficients at once; "
-    "icpt: intercept)"
+    "(add, del, chng: a variable added, deleted, changed; join: the set of another term taken; "
+    "step: Langevin; beta: all coefficients at once; icpt: intercept)"
 )
 
 
@@ -123,6 +124,7 @@ def chain_table(health: Health) -> Any:
             rates.setdefault(move, []).append(share)
     moves = [move for move, shares in rates.items() if min(shares) < 1.0]
     table = new_table("chain", "draws", "loglik", "K", *(SHORT.get(move, move) for move in moves))
+    table.padding = (0, 1, 0, 0)  # All moves fit into 80 columns.
     for chain in health.chains:
         name = f"{chain.chain} {odd.get(chain.chain, '')}".strip()
         cells = [name, f"{chain.draws:,}", figure(chain.loglik, 5), figure(chain.terms)]
