@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # Runs of tests are short: those that are about the warning ask for it.
     config.addinivalue_line("filterwarnings", "ignore::raytpnn.ConvergenceWarning")
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell starts what it runs in the background like this: tests of interrupts would wait for ever.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):

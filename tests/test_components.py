@@ -82,15 +82,45 @@ def test_components_by_column_add_up_levels_first(fitted):
         post.components(by="row")
 
 
-def test_inclusion_is_the_share_of_draws(fitted):
+def test_inclusion_is_the_share_of_draws_above_four_standard_errors(fitted):
     post, _ = fitted
-    terms = post.terms()
-    terms["key"] = [tuple(sorted(f, key=post.bins.names.index)) for f in terms["features"]]
-    expected = terms.groupby("key").apply(
-        lambda g: len(set(zip(g["chain"], g["draw"], strict=True))), include_groups=False
-    )
-    for row in post.components().itertuples():
-        assert row.inclusion == pytest.approx(expected[row.component] / post.draws.n_draws)
+    n = len(post.y)
+    assert post.family.name == "gaussian"
+    assert post.negligible == pytest.approx(4.0 * np.sqrt(post.draws.nuisance.mean() / n))
+    norm = {
+        own: np.sqrt(np.mean(f**2, axis=1)) for own, f in reference_components(post, post.bins.codes).items()
+    }
+    table = post.components()
+    for row in table.itertuples():
+        assert row.inclusion == pytest.approx(np.mean(norm[row.component] > post.negligible))
+    assert ((table["inclusion"] > 0.0) & (table["inclusion"] < 1.0)).any()
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "poisson"])
+def test_what_is_negligible_is_four_standard_errors_of_the_link(family):
+    """Of a fit of the intercept alone, by its observed information at the mean; weights count as rows."""
+    rng = np.random.default_rng(8)
+    post, _ = random_posterior(rng, family=family)
+    weight = rng.integers(1, 4, len(post.y)).astype(float)
+    post = Posterior(post.draws, post.encoder, post.bins, post.family, post.y, weight)
+    mean = np.average(post.y, weights=weight)
+    f = np.log(mean / (1.0 - mean)) if family == "bernoulli" else np.log(mean)
+
+    def loglik(f):
+        return np.sum(weight * post.family.row_loglik(post.y, np.full(len(post.y), f)))
+
+    step = 1e-3
+    information = -(loglik(f + step) - 2.0 * loglik(f) + loglik(f - step)) / step**2
+    # The draws are random, and have a nuisance even so.
+    expected = 4.0 * np.sqrt(post.draws.nuisance.mean() / information)
+    assert post.negligible == pytest.approx(expected, rel=1e-4)
+
+
+def test_nothing_is_evidence_without_data():
+    post, _ = random_posterior(np.random.default_rng(9))
+    nothing = Posterior(post.draws, post.encoder, post.bins, post.family, post.y, np.zeros(len(post.y)))
+    assert nothing.components()["inclusion"].max() == 0.0
+    assert post.components()["importance"].equals(nothing.components()["importance"])
 
 
 def test_terms_of_one_set_in_another_order_are_one_component():
@@ -114,7 +144,7 @@ def test_terms_of_one_set_in_another_order_are_one_component():
     table = Posterior(draws, post.encoder, post.bins, post.family, post.y).components()
     assert list(table["component"]) == [("age", "income")]
     assert table["importance"][0] == pytest.approx(0.0, abs=1e-6)
-    assert table["inclusion"][0] == 1.0
+    assert table["inclusion"][0] == 0.0
 
 
 def test_many_rows_are_thinned(fitted, monkeypatch):

@@ -127,8 +127,6 @@ def test_effects_are_sizes_at_the_probe_rows():
     for own in leading:
         values = found[f"component[{label[own]}]"]
         np.testing.assert_allclose(values.ravel(), by_set[own], rtol=1e-4, atol=1e-6)
-        if not np.all(by_set[own] > 0.0):
-            np.testing.assert_array_equal(found[f"inclusion[{label[own]}]"].ravel(), by_set[own] > 0.0)
     for name, values in found.items():
         if name.startswith("importance["):
             feature = post.names.index(name[len("importance[") : -1])

@@ -65,7 +65,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
 
     console = new_console()
     interval = f"{level:.0%} interval"
-    shown = new_table("gene", "probes", "importance", interval, "in the model", "direction")
+    shown = new_table("gene", "probes", "importance", interval, "inclusion", "direction")
     shown.columns[1].justify = "left"
     for row in table.head(top).itertuples():
         way = f"{row.direction} ({percent(row.direction_probability)})" if row.direction else ""
@@ -80,6 +80,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
     tell(console, f"Leading {min(top, len(table))} of {len(table):,} genes and combinations of genes")
     console.print(shown)
     tell(console, f"importance: root mean square over the training samples, in {latent_unit(post)}")
+    tell(console, f"inclusion: probability that it is above {figure(post.negligible)}, more than noise makes")
     judgement = post.verdict()
     tell(console, f"Did it converge? {judgement.headline}")
     if not judgement.converged:

@@ -69,7 +69,7 @@ def components_table(post: Any, console: Any, most: int) -> None:
 
     components = post.components()
     tell(console, f"Leading components of {len(components):,}")
-    table = new_table("component", "order", "importance", "95% interval", "in the model")
+    table = new_table("component", "order", "importance", "95% interval", "inclusion")
     for row in components.head(most).itertuples():
         table.add_row(
             Text(shorten(" x ".join(row.component), LONGEST_NAME)),
@@ -81,3 +81,4 @@ def components_table(post: Any, console: Any, most: int) -> None:
     console.print(table)
     what = "importance: root mean square of the component over the training rows, in"
     tell(console, f"{what} {latent_unit(post)}")
+    tell(console, f"inclusion: probability that it is above {figure(post.negligible)}, more than noise makes")

@@ -33,8 +33,6 @@ GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
 # Below this many effective draws a chain, R-hat itself is too uncertain to go by.
 LEAST_ESS_A_CHAIN = 50
-# Which components a draw holds: the slowest to settle.
-BESIDE = ("inclusion[",)
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
 # Sweeps of warm-up below which chains are seldom where they should be.
@@ -192,7 +190,7 @@ def judge(
     """Judge chains by what they have shown.
 
     Asked of f, the log-likelihood, the noise and the importances that lead, but not of K, the intercept, the
-    order of terms, the learned scales and inclusions: those are told beside.
+    order of terms and the learned scales: those are told beside.
 
     Parameters
     ----------
@@ -418,18 +416,11 @@ def about_inner(table: pd.DataFrame) -> list[str]:
     """Remarks if only what predictions do not rest on has not settled."""
     remarks = []
     beside = table[~table["quantity"].map(decides).astype(bool)] if len(table) else table
-    of_components = beside["quantity"].str.startswith(BESIDE)
-    name, rhat, _ = worst_among(beside[~of_components])
+    name, rhat, _ = worst_among(beside)
     if rhat > FAIR_RHAT:
         remarks.append(
             f"{name} differs between chains (R-hat {rhat:.3f}). That matters less: many models with "
             "different terms predict the same."
-        )
-    name, rhat, _ = worst_among(beside[of_components])
-    if rhat > FAIR_RHAT:
-        remarks.append(
-            f"Chains do not agree yet on which components are in the model (R-hat {rhat:.3f}: {name}): take "
-            "inclusions as rough."
         )
     return remarks
 

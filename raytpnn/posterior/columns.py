@@ -42,7 +42,7 @@ def column_groups(ensemble: Ensemble, column: np.ndarray) -> dict[tuple[int, ...
 
 
 def column_norms(
-    ensemble: Ensemble, column: np.ndarray, codes: np.ndarray
+    ensemble: Ensemble, column: np.ndarray, codes: np.ndarray, negligible: float = 0.0
 ) -> tuple[list[tuple[int, ...]], Norms]:
     """Norm of the sum of the components over each set of input columns, in every draw.
 
@@ -52,6 +52,8 @@ def column_norms(
     column : (p,) int
     codes : (k, n)
         Training codes of the features in use.
+    negligible : float
+        Sizes up to this one are what noise alone makes.
 
     Returns
     -------
@@ -71,10 +73,12 @@ def column_norms(
         components=tuple(ensemble.components[i] for i in order),
     )
     together = np.repeat(np.arange(len(groups)), [len(members) for members in groups.values()])
-    return list(groups), component_norms(Predictor(renumbered), codes, together)
+    return list(groups), component_norms(Predictor(renumbered), codes, together, negligible)
 
 
-def column_table(ensemble: Ensemble, encoder: Encoder, codes: np.ndarray, level: float) -> pd.DataFrame:
+def column_table(
+    ensemble: Ensemble, encoder: Encoder, codes: np.ndarray, level: float, negligible: float = 0.0
+) -> pd.DataFrame:
     """`component_table` of sets of input columns.
 
     Parameters
@@ -85,6 +89,8 @@ def column_table(ensemble: Ensemble, encoder: Encoder, codes: np.ndarray, level:
         Training codes of the features in use.
     level : float
         Posterior probability of the interval of the importance.
+    negligible : float
+        Sizes up to this one are what noise alone makes.
     """
-    sets, norms = column_norms(ensemble, encoder.column, codes)
+    sets, norms = column_norms(ensemble, encoder.column, codes, negligible)
     return component_table(sets, norms, encoder.column_labels, level)

@@ -25,9 +25,8 @@ MOST_LEADING = 10
 def effects(chains: Sequence[Sizes], draws: int, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Importance of the leading features and components in every draw, (chains, draws) each.
 
-    "component[a x b]" is the size of the component of a and b over the probe rows, 0 where it is absent, and
-    "inclusion[a x b]" is 1 where it is there, left out if it is there in all draws; "importance[a]" is the
-    root of the sum of the squared sizes of the components that hold feature a.
+    "component[a x b]" is the size of the component of a and b over the probe rows, 0 where it is absent;
+    "importance[a]" is the root of the sum of the squared sizes of the components that hold feature a.
 
     Parameters
     ----------
@@ -58,11 +57,7 @@ def effects(chains: Sequence[Sizes], draws: int, names: Sequence[str]) -> dict[s
         mine = order == component
         values = np.zeros(shape)
         values.flat[cell[mine]] = size[mine]
-        held = np.zeros(shape)
-        held.flat[cell[mine]] = 1.0
         found[f"component[{label}]"] = values
-        if not held.all():
-            found[f"inclusion[{label}]"] = held
     return found
 
 

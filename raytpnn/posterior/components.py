@@ -61,7 +61,7 @@ def component_table(
             "importance": norms.mean,
             "importance_low": norms.quantile((1.0 - level) / 2.0),
             "importance_high": norms.quantile((1.0 + level) / 2.0),
-            "inclusion": norms.count / norms.n_draws,
+            "inclusion": norms.inclusion,
         }
     )
     return table.iloc[by_importance(norms)].reset_index(drop=True)

@@ -19,6 +19,9 @@ from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
 
 __all__ = ["Fitted"]
 
+# What is larger than so many standard errors is more than noise makes; see examples/inclusion.py.
+STANDARD_ERRORS = 4.0
+
 
 class Fitted:
     """What every question to a posterior starts from.
@@ -89,7 +92,21 @@ class Fitted:
     @cached_property
     def norms(self) -> Norms:
         """Norms of the components over the training rows."""
-        return component_norms(self.predictor, self.norm_codes())
+        return component_norms(self.predictor, self.norm_codes(), negligible=self.negligible)
+
+    @cached_property
+    def negligible(self) -> float:
+        """Size of an effect, in units of f, up to which noise alone makes one: four standard errors.
+
+        The standard error is that of a constant estimated from all training rows, 1 / sqrt(information); for
+        gaussian the standard deviation of the noise over sqrt(n). An effect of four of them lowers the
+        deviance by 16.
+        """
+        information = self.weight.sum() / float(np.mean(self.draws.nuisance))
+        if information > 0.0:
+            mean = float(np.average(self.y, weights=self.weight))
+            information *= float(self.family.variance(np.array(self.family.link(mean))))
+        return STANDARD_ERRORS / np.sqrt(information) if information > 0.0 else np.inf
 
     def training_codes(self) -> np.ndarray:
         """Codes of the features in use at the training rows, (k, n)."""

@@ -12,6 +12,7 @@ from raytpnn.data.annotation import Annotation
 from raytpnn.posterior.columns import column_norms
 from raytpnn.posterior.components import by_importance, check_level
 from raytpnn.posterior.ensemble import Ensemble
+from raytpnn.posterior.norms import Norms, gathered
 
 if TYPE_CHECKING:
     from raytpnn.posterior.fitted import Fitted
@@ -41,13 +42,14 @@ def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
     DataFrame
         rank; gene (symbols, " x " between the genes of a combination; the probe where no symbol is known);
         accession; probes (those that some draw uses, the commonest first); order (number of genes);
-        importance, importance_low, importance_high; inclusion (share of draws that hold an effect of exactly
-        these genes); inclusion_any (of a single gene: share of draws that hold it alone or in a combination);
-        direction and direction_probability. Direction is the sign of the covariance, over the training
-        marginal, of the effect with the rank of the expression: "up" if the response (for two classes, the
-        probability of the second) rises with expression, "down" if it falls; for two genes "together" if it
-        is higher where both are high or both low, "opposite" if where one is high and the other low; empty
-        for more. Its probability is that among the draws that hold the effect.
+        importance, importance_low, importance_high; inclusion (posterior probability that the effect of
+        exactly these genes is larger than `post.negligible`); inclusion_any (of a single gene: the same of
+        all that it does, alone or in combinations); direction and direction_probability. Direction is the
+        sign of the covariance, over the training marginal, of the effect with the rank of the expression:
+        "up" if the response (for two classes, the probability of the second) rises with expression, "down" if
+        it falls; for two genes "together" if it is higher where both are high or both low, "opposite" if
+        where one is high and the other low; empty for more. Its probability is that among the draws that hold
+        the effect.
     """
     check_level(level)
     ensemble, encoder = post.ensemble, post.encoder
@@ -58,12 +60,12 @@ def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
     number = {gene: i for i, gene in enumerate(genes)}
     gene_of = np.full(encoder.n_features, -1, np.int64)
     gene_of[ensemble.used] = [number[names[int(f)]] for f in ensemble.used]
-    sets, norms = column_norms(ensemble, gene_of, post.norm_codes())
+    sets, norms = column_norms(ensemble, gene_of, post.norm_codes(), post.negligible)
     members = components_of(ensemble, gene_of, sets)
     up = share_up(ensemble, term_slopes(ensemble), members, len(sets))
-    anywhere = gene_shares(ensemble, gene_of, len(genes))
+    anywhere = gene_shares(sets, norms, len(genes))
     order = np.array([len(genes_in) for genes_in in sets], np.int64)
-    inclusion = norms.count / norms.n_draws
+    inclusion = norms.inclusion
     terms_of = np.bincount(ensemble.component, minlength=len(ensemble.components))
     texts = [
         describe(source, annotation, ensemble.components, own, terms_of) for own in by_set(members, len(sets))
@@ -164,10 +166,8 @@ def share_up(ensemble: Ensemble, slopes: np.ndarray, members: np.ndarray, n_sets
         return up / np.bincount(group, minlength=n_sets)
 
 
-def gene_shares(ensemble: Ensemble, gene_of: np.ndarray, n_genes: int) -> np.ndarray:
-    """Share of draws that hold a gene in any component, (genes,)."""
-    terms = ensemble.terms
-    draw = np.repeat(ensemble.draw, np.diff(terms.start))
-    gene = gene_of[ensemble.used[terms.feature]]
-    held = np.unique(gene * ensemble.n_draws + draw)
-    return np.bincount(held // ensemble.n_draws, minlength=n_genes) / ensemble.n_draws
+def gene_shares(sets: Sequence[tuple[int, ...]], norms: Norms, n_genes: int) -> np.ndarray:
+    """Posterior probability that what a gene does, alone and in combinations, is not negligible, (genes,)."""
+    holder = np.repeat(np.arange(len(sets)), [len(genes) for genes in sets])
+    gene = np.array([gene for genes in sets for gene in genes], np.int64)
+    return gathered(norms, holder, gene, n_genes).inclusion

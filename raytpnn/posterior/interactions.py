@@ -10,7 +10,7 @@ import pandas as pd
 
 from raytpnn.posterior.components import by_importance, check_level, label
 from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms
+from raytpnn.posterior.norms import Norms, gathered
 
 __all__ = ["interaction_table", "pair_norms"]
 
@@ -35,8 +35,8 @@ def interaction_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], le
     -------
     DataFrame
         pair (tuple of two names), importance (posterior mean of the strength), importance_low,
-        importance_high, inclusion (share of draws with a component that holds both), components (how many
-        different components hold both in some draw).
+        importance_high, inclusion (posterior probability that the strength is not negligible), components
+        (how many different components hold both in some draw).
     """
     check_level(level)
     pairs, count, strength = pair_norms(ensemble, norms)
@@ -46,7 +46,7 @@ def interaction_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], le
             "importance": strength.mean,
             "importance_low": strength.quantile((1.0 - level) / 2.0),
             "importance_high": strength.quantile((1.0 + level) / 2.0),
-            "inclusion": strength.count / strength.n_draws,
+            "inclusion": strength.inclusion,
             "components": count,
         }
     )
@@ -73,16 +73,5 @@ def pair_norms(ensemble: Ensemble, norms: Norms) -> tuple[list[tuple[int, int]],
             pair.append(place.setdefault(both, len(place)))
     by_component = np.array(holder, np.int64)
     pair_of = np.array(pair, np.int64)
-    # Every (draw, component) is repeated for each pair of the component.
-    held = norms.count
-    entry = np.cumsum(held) - held
-    repeat = held[by_component]
-    within = np.arange(repeat.sum()) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-    entries = np.repeat(entry[by_component], repeat) + within
-    key = np.repeat(pair_of, repeat) * norms.n_draws + norms.draw[entries]
-    distinct, position = np.unique(key, return_inverse=True)
-    norm = np.sqrt(np.bincount(position, norms.norm[entries] ** 2, minlength=len(distinct)))
-    pair_id, draw = distinct // norms.n_draws, distinct % norms.n_draws
-    sort = np.lexsort((norm, pair_id))
-    strength = Norms(draw[sort], pair_id[sort], norm[sort], norms.n_draws, len(place))
+    strength = gathered(norms, by_component, pair_of, len(place))
     return list(place), np.bincount(pair_of, minlength=len(place)), strength

@@ -11,7 +11,7 @@ from raytpnn.posterior.parallel import even_ranges, run_all
 from raytpnn.posterior.prediction import PARTS, Predictor
 from raytpnn.posterior.vectors import LANES
 
-__all__ = ["MAX_ROWS", "Norms", "component_norms", "evenly_spaced"]
+__all__ = ["MAX_ROWS", "Norms", "component_norms", "evenly_spaced", "gathered"]
 
 # More training rows than this are thinned: the norm of a component is then known to about 1 %.
 MAX_ROWS = 10_000
@@ -28,6 +28,8 @@ class Norms:
     norm : (m,) float64
         sqrt(mean over training rows of f_S^2).
     n_draws, n_components : int
+    negligible : float
+        Sizes up to this one are what noise alone makes.
     """
 
     draw: np.ndarray
@@ -35,6 +37,13 @@ class Norms:
     norm: np.ndarray
     n_draws: int
     n_components: int
+    negligible: float = 0.0
+
+    @property
+    def inclusion(self) -> np.ndarray:
+        """Posterior probability that each component is larger than what is negligible."""
+        larger = np.bincount(self.component, self.norm > self.negligible, minlength=self.n_components)
+        return larger / self.n_draws
 
     @property
     def count(self) -> np.ndarray:
@@ -62,12 +71,38 @@ class Norms:
         return low + (position - below) * (high - low)
 
 
+def gathered(norms: Norms, component: np.ndarray, group: np.ndarray, n_groups: int) -> Norms:
+    """Root of the sum of the squared norms of the components in each group; a component may be in several.
+
+    Parameters
+    ----------
+    norms : Norms
+    component, group : (m,) int64
+        Component i belongs to group g, for every such pair.
+    n_groups : int
+    """
+    # Every (draw, component) is repeated for each group of the component.
+    held = norms.count
+    entry = np.cumsum(held) - held
+    repeat = held[component]
+    within = np.arange(repeat.sum()) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+    entries = np.repeat(entry[component], repeat) + within
+    key = np.repeat(group, repeat) * norms.n_draws + norms.draw[entries]
+    distinct, position = np.unique(key, return_inverse=True)
+    norm = np.sqrt(np.bincount(position, norms.norm[entries] ** 2, minlength=len(distinct)))
+    owner, draw = distinct // norms.n_draws, distinct % norms.n_draws
+    sort = np.lexsort((norm, owner))
+    return Norms(draw[sort], owner[sort], norm[sort], norms.n_draws, n_groups, norms.negligible)
+
+
 def evenly_spaced(n: int, most: int) -> np.ndarray:
     """At most `most` of the rows 0 ... n - 1, evenly spaced."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def component_norms(predictor: Predictor, codes: np.ndarray, together: np.ndarray | None = None) -> Norms:
+def component_norms(
+    predictor: Predictor, codes: np.ndarray, together: np.ndarray | None = None, negligible: float = 0.0
+) -> Norms:
     """Empirical l2 norm of every component in every draw that holds it.
 
     Parameters
@@ -78,6 +113,8 @@ def component_norms(predictor: Predictor, codes: np.ndarray, together: np.ndarra
     together : (number of components,) int64, optional
         Number of the group of a component, ascending: norms are then those of the sums over groups, and
         groups stand in the place of components.
+    negligible : float
+        Sizes up to this one are what noise alone makes.
     """
     ensemble, packs = predictor.ensemble, predictor.by_draw
     together = np.arange(len(ensemble.components)) if together is None else together
@@ -99,4 +136,4 @@ def component_norms(predictor: Predictor, codes: np.ndarray, together: np.ndarra
     draw, component = ensemble.draw[packs.term[example]], together[ensemble.component[packs.term[example]]]
     sort = np.lexsort((norm, component))
     n_groups = int(together.max(initial=-1)) + 1
-    return Norms(draw[sort], component[sort], norm[sort], ensemble.n_draws, n_groups)
+    return Norms(draw[sort], component[sort], norm[sort], ensemble.n_draws, n_groups, negligible)

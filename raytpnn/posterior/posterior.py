@@ -188,7 +188,8 @@ class Posterior(Fitted):
         -------
         DataFrame
             component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
-            inclusion (share of draws that hold the component).
+            inclusion (posterior probability that the component is larger than `negligible`, four standard
+            errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence).
         """
         from raytpnn.posterior.columns import column_table
         from raytpnn.posterior.components import component_table
@@ -197,7 +198,7 @@ class Posterior(Fitted):
             return component_table(self.ensemble.components, self.norms, self.names, level)
         if by != "column":
             raise ValueError(f"components are by 'feature' or by 'column', not by {by!r}")
-        return column_table(self.ensemble, self.encoder, self.norm_codes(), level)
+        return column_table(self.ensemble, self.encoder, self.norm_codes(), level, self.negligible)
 
     def component(
         self, features: str | int | Sequence[str | int], grid: Any = None, level: float = 0.95
@@ -271,7 +272,7 @@ class Posterior(Fitted):
 
         Of the log-likelihood, K, the nuisance parameter, the intercept, the mean order of terms, the learned
         scales, f at up to 64 evenly spaced training rows ("f[row]", without offset), and of up to 10 features
-        ("importance[a]") and components ("component[a x b]", "inclusion[a x b]") that lead: those whose mean
+        ("importance[a]") and components ("component[a x b]") that lead: those whose mean
         importance, here over the same rows, is at least a twentieth of the total. The table is made once,
         when a run ends, and kept with it. See `raytpnn.posterior.diagnostics.convergence_table`.
         """

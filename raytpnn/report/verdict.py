@@ -41,8 +41,8 @@ def verdict_of(evidence: Evidence, table: pd.DataFrame) -> Verdict:
     """Judge a posterior by what its chains have shown and its `diagnostics()` table.
 
     What users read decides: f at rows, the log-likelihood, the noise and the importance of features and
-    components that lead. K, the intercept, the order of terms, the learned scales and inclusions are told,
-    but do not decide.
+    components that lead. K, the intercept, the order of terms and the learned scales are told, but do not
+    decide.
     """
     answer = judge(evidence, table)
     reasons = [f"Chain {odd.chain} is {odd.kind}: {odd.reason}." for odd in answer.odd]

@@ -141,9 +141,9 @@ class CrossValidation:
         Returns
         -------
         DataFrame
-            feature; inclusion (mean over fits of the share of draws that hold it), inclusion_low and
-            inclusion_high (least and most of any fit); confident (share of fits with more than 0.5); leading
-            (share of fits in which it is among the 20 first); by_chance (mean over fits of permuted
+            feature; inclusion (mean over fits of the probability that it is not negligible), inclusion_low
+            and inclusion_high (least and most of any fit); confident (share of fits with more than 0.5);
+            leading (share of fits in which it is among the 20 first); by_chance (mean over fits of permuted
             responses, if there are any).
         """
         import pandas as pd

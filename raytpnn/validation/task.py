@@ -165,17 +165,18 @@ def fit_one(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> Fit
 
 
 def leading_features(post: Posterior) -> dict[str, float]:
-    """Share of draws that hold a feature, or a gene, in any component; the largest first."""
-    draws, encoder = post.draws, post.encoder
+    """Features, or genes, whose effects together are likely not negligible, the likeliest first."""
+    from raytpnn.posterior.norms import gathered
+
+    encoder, sets = post.encoder, post.ensemble.components
     annotation = encoder.annotation
-    sources = {int(f): encoder.source(int(f)) for f in draws.used_features()}
+    sources = {int(f): encoder.source(int(f)) for f in post.ensemble.used}
     names = sources if annotation is None else {f: annotation.gene(name) for f, name in sources.items()}
     number = {name: i for i, name in enumerate(dict.fromkeys(names.values()))}
-    own = np.zeros(encoder.n_features, np.int64)
-    for feature, name in names.items():
-        own[feature] = number[name]
-    held = np.unique(own[draws.feature] * draws.n_draws + draws.draw_of_term[draws.term_of_variable])
-    share = np.bincount(held // draws.n_draws, minlength=len(number)) / draws.n_draws
+    # Two probes of one gene in one component count once.
+    pairs = {(i, number[names[f]]): None for i, features in enumerate(sets) for f in features}
+    component, owner = np.array(list(pairs), np.int64).reshape(-1, 2).T
+    share = gathered(post.norms, component, owner, len(number)).inclusion
     order = np.argsort(-share, kind="stable")[:MOST_NOTED]
     labels = list(number)
     return {labels[i]: float(share[i]) for i in order if share[i] > NOTED}
@@ -183,7 +184,7 @@ def leading_features(post: Posterior) -> dict[str, float]:
 
 def leading_components(post: Posterior) -> list[list[Any]]:
     """Components with their inclusion probability, the largest first."""
-    share = post.norms.count / post.draws.n_draws
+    share = post.norms.inclusion
     order = np.argsort(-share, kind="stable")[:MOST_NOTED]
     sets, names = post.ensemble.components, post.bins.names
     return [[[names[f] for f in sets[i]], float(share[i])] for i in order if share[i] > NOTED]

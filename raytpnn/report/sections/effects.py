@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["effects_section", "leading_effects"]
 
-# Pictures of each order at most, and the inclusion below which an effect is not drawn.
+# Pictures of each order at most, and the part of the largest importance below which an effect is not drawn.
 MOST = {1: 10, 2: 6, 3: 2}
-LEAST_INCLUSION = 0.05
+LEAST_PART = 0.05
 
 
 def effects_section(post: Posterior) -> str:
@@ -77,11 +77,12 @@ def leading_effects(post: Posterior) -> tuple[dict[int, list], int]:
     table = post.components()
     chosen: dict[int, list] = {1: [], 2: [], 3: []}
     left = 0
+    least = LEAST_PART * table["importance"].max() if len(table) else 0.0
     for row in table.to_dict("records"):
         # Levels of one column exclude each other: their interactions are part of the column's effect.
         column = {single(post, name) for name in row["component"]}
         order = 1 if len(column) == 1 else len(row["component"])
-        if order not in chosen or row["inclusion"] < LEAST_INCLUSION:
+        if order not in chosen or row["importance"] < least:
             left += 1
             continue
         effect = column.pop() if order == 1 else row["component"]

@@ -35,9 +35,9 @@ def importance_section(post: Posterior) -> str:
     parts = [
         html.paragraph(
             "The importance of an effect is its typical size over the training rows: the root of its mean "
-            f"square, in {latent_unit(post)}. Inclusion is the share of draws that hold the effect: the "
-            "posterior probability that it is there at all. Names joined by × act together, beyond what "
-            "each does alone."
+            f"square, in {latent_unit(post)}. Inclusion is the posterior probability that it is larger "
+            f"than {number(post.negligible)}, four standard errors, which noise alone seldom makes. Names "
+            "joined by × act together, beyond what each does alone."
         ),
         effects_table(table, "effects"),
     ]

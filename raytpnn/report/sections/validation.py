@@ -43,7 +43,7 @@ def validation_section(result: CrossValidation) -> str:
                 "fits among the 20 first",
             ],
             rows,
-            "Share of draws that hold a feature, over the fits",
+            "Probability that a feature does more than noise, over the fits",
         ),
     ]
     return html.section("validation", "Does it hold on other rows?", parts)
