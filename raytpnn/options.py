@@ -14,7 +14,7 @@ from raytpnn.engine.subset_use import resolve_subsets
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK
 from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT
-from raytpnn.storage.length import MAX_SWEEPS, MOST_DRAWS, Length
+from raytpnn.storage.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, ROW_SWEEPS, Length
 
 __all__ = [
     "check_choices",
@@ -25,6 +25,7 @@ __all__ = [
     "goal_of",
     "instance_of",
     "length_asked",
+    "limited",
 ]
 
 
@@ -58,7 +59,7 @@ def length_asked(chains: int, warmup: int, draws: Any, thin: Any, max_sweeps: An
                 f"or draws={draws!r}"
             )
         return Length(chains, warmup, draws, thin or 1)
-    most = MAX_SWEEPS if max_sweeps is None else max_sweeps
+    most = LEAST_LIMIT if max_sweeps is None else max_sweeps
     check_counts(max_sweeps=(most, 1))
     if most <= warmup:
         raise ValueError(
@@ -66,6 +67,13 @@ def length_asked(chains: int, warmup: int, draws: Any, thin: Any, max_sweeps: An
             "would be left"
         )
     return Length(chains, warmup, None, thin or 1, max_sweeps=most)
+
+
+def limited(length: Length, max_sweeps: int | None, n_rows: int) -> Length:
+    """The same length with the usual limit of sweeps for so many rows, unless one was asked for."""
+    if not length.until or max_sweeps is not None:
+        return length
+    return replace(length, max_sweeps=min(max(ROW_SWEEPS // max(n_rows, 1), LEAST_LIMIT), MOST_LIMIT))
 
 
 def goal_of(goal: Goal, length: Length) -> Goal:

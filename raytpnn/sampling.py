@@ -45,6 +45,7 @@ from raytpnn.options import (
     goal_of,
     instance_of,
     length_asked,
+    limited,
 )
 from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
@@ -112,7 +113,8 @@ def sample(
         chain would have more than 1,000 draws.
     max_sweeps : int, optional
         Sweeps of each chain, warm-up included, after which a run without `draws` ends, converged or not;
-        20,000 if not given. It is no time, so that the same seed gives the same draws.
+        100,000 if not given, with more than 1,000 rows fewer, 10**8 / n, with 5,000 rows or more 20,000. It
+        is no time, so that the same seed gives the same draws.
     seed : int
         The same seed gives the same draws, whatever executes them.
     prior : Prior, optional
@@ -226,6 +228,7 @@ def sample(
             scheme, bins, response.values, likelihood, encoder, sample_weight=weight
         )
         rows = TrainingRows(bins, response.values, weight, shift, proposal)
+        length = limited(length, max_sweeps, bins.n_rows)
         subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
         check_subset_of_shards(bins.n_rows, subsets.rows, shards)
         plan = make_plan(

@@ -15,6 +15,7 @@ from run_cases import files_of, manifest_of, small_data
 import raytpnn
 from raytpnn.chains.monitor import Monitor
 from raytpnn.chains.report import BlockReport
+from raytpnn.options import length_asked, limited
 from raytpnn.posterior.probe import probe_rows
 from raytpnn.storage.checkpoint import Checkpoint
 from raytpnn.storage.length import MOST_DRAWS, Length
@@ -286,3 +287,14 @@ def test_the_coordinator_forgets_what_is_warm_up_by_now(monkeypatch):
     monkeypatch.setattr(Monitor, "forget", forget)
     fit(max_sweeps=8000)
     assert max(seen) <= 2 * 2 * MOST_DRAWS
+
+
+@pytest.mark.parametrize(
+    ("rows", "sweeps"), [(22, 100_000), (1000, 100_000), (2000, 50_000), (5000, 20_000), (10**7, 20_000)]
+)
+def test_the_usual_limit_falls_with_the_rows(rows, sweeps):
+    asked = length_asked(4, 1000, None, None, None)
+    assert limited(asked, None, rows).max_sweeps == sweeps
+    assert limited(length_asked(4, 1000, None, None, 7000), 7000, rows).max_sweeps == 7000
+    number = length_asked(4, 1000, 50, None, None)
+    assert limited(number, None, rows) == number

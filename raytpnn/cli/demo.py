@@ -20,7 +20,7 @@ def demo(
         typer.Option(min=1, help="Draws kept of each chain; if not given, as many as it takes to converge."),
     ] = None,
     max_sweeps: Annotated[
-        int | None, typer.Option(min=1, help="Most sweeps of each chain without --draws. Default: 20000.")
+        int | None, typer.Option(min=1, help="Most sweeps of each chain without --draws. Default: 100000.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the chains.")] = 0,
 ) -> None:

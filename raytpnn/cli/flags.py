@@ -105,7 +105,12 @@ NumberOfDraws = Annotated[
 Thin = Annotated[int | None, flag("Sweeps a draw; without --draws, at least.", LENGTH, "1", min=1)]
 MaxSweeps = Annotated[
     int | None,
-    flag("Most sweeps of each chain, warm-up included, without --draws.", LENGTH, "20000", min=1),
+    flag(
+        "Most sweeps of each chain, warm-up included, without --draws.",
+        LENGTH,
+        "100000; with over 1,000 rows fewer, at least 20000",
+        min=1,
+    ),
 ]
 Seed = Annotated[int | None, flag("The same seed gives the same draws.", LENGTH, "0", min=0)]
 

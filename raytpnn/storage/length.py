@@ -9,12 +9,23 @@ import numpy as np
 
 from raytpnn.storage.checkpoint import block_extents
 
-__all__ = ["BLOCK_SWEEPS", "GROWTH", "MAX_SWEEPS", "MOST_DRAWS", "Counted", "Length", "length_of"]
+__all__ = [
+    "BLOCK_SWEEPS",
+    "GROWTH",
+    "LEAST_LIMIT",
+    "MOST_DRAWS",
+    "MOST_LIMIT",
+    "ROW_SWEEPS",
+    "Counted",
+    "Length",
+    "length_of",
+]
 
 # Sweeps between two checkpoints. Part of what a draw depends on: the fit is recomputed at every block.
 BLOCK_SWEEPS = 100
-# Sweeps of a chain after which a run that goes on until it has converged gives up.
-MAX_SWEEPS = 20_000
+# Sweeps of a chain after which a run that goes on until it has converged gives up: so many rows times sweeps,
+# but within these bounds.
+ROW_SWEEPS, LEAST_LIMIT, MOST_LIMIT = 10**8, 20_000, 100_000
 # Draws of a chain that such a run keeps at most.
 MOST_DRAWS = 1000
 # One part in so many of the sweeps, from the first on, is warm-up at least in such a run.
