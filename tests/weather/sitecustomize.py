@@ -3,7 +3,8 @@
 Python imports this by itself in every process that has this folder in PYTHONPATH, Ray's workers included. The
 environment variable RAYTPNN_WEATHER names the file, JSON with any of: `errno` and `share` (name of the error
 and how often a write fails), `delay` (seconds that a write takes at most), `hold` (writes wait until it is
-gone), `blind` (no file can be read), `clock` (seconds by which the clock on the wall is wrong), `version` (that is told of raytpnn).
+gone), `blind` (no file can be read), `clock` (seconds by which the clock on the wall is wrong), `version`
+(that is told of raytpnn).
 """
 
 import errno
