@@ -18,6 +18,7 @@ from cli_cases import call
 from run_cases import SIZE, assert_same_draws, files_of, fit
 
 import raytpnn
+from raytpnn.chains.progress import Reporter
 from raytpnn.chains.run import Run
 from raytpnn.storage import lease as leases
 from raytpnn.storage.beside import part_name
@@ -163,7 +164,7 @@ def test_an_owner_that_was_taken_for_dead_stops_and_writes_nothing(tmp_path, mon
     run = tmp_path / "run"
     place = Place(run)
 
-    class Usurper(raytpnn.chains.progress.Reporter):
+    class Usurper(Reporter):
         def update(self, chains, where):
             if sum(status.sweeps for status in chains) > 500 and not place.holds("lease/000002.json"):
                 owner = Process("bob", "node8", "1" * 12, 77, 17)
