@@ -207,8 +207,8 @@ def sample(
     place = None if out is None else Place(out)
     if place is not None:
         check_free(place)
-    helper = None if backend == "cuda" and shards == 1 else CompileHelper()
     with (
+        CompileHelper(wanted=backend != "cuda" or shards > 1) as helper,
         new_run(place, ways.reporter.say) as lease,
         connected(ways) as session,
         RoomForCodes(None if place is None else place.path) as room,
@@ -237,8 +237,7 @@ def sample(
         config = options_of(plan, feature_weights, max_bins, minibatch, bool(delayed_acceptance))
         config |= {"encode_seconds": time.monotonic() - begin}
         config |= {"target_rhat": ways.goal.rhat, "target_ess": ways.goal.ess}
-        if helper is not None:
-            helper.finish()
+        helper.finish()
         ways.reporter.expect(length.sweeps, warmup, length.until)
         journal = empty_journal(plan)
         with _where_blocks_go(place, ways.on_ray) as folder:

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from run_cases import LONG, fit
 
+# Processes that tests start use the package that is installed, not the folder that they are started in: it is
+# what the tests are about, and compiled already.
+os.environ["PYTHONSAFEPATH"] = "1"
+
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run tests marked slow")

@@ -1,7 +1,8 @@
 """Runs on a Ray of several nodes to which everything happens at once; all end with the draws of a quiet one.
 
 Drivers, workers and nodes are killed, second drivers started, the disk is full or read-only for a while,
-writes fail at random or take long, and the clock on the wall jumps. `pytest --slow` has thirty such runs.
+writes fail at random or take long, and the clock on the wall jumps. `pytest --slow` has thirty such runs,
+else there is a short one.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from ray_cases import FAST_HEALTH_CHECKS
-from run_cases import LONG, assert_same_draws, fit
+from run_cases import LONG, assert_same_draws
 
 import raytpnn
 
@@ -41,14 +43,12 @@ else:
 MOST_SESSIONS = 2
 SESSION_SECONDS = 240.0
 COUNTS: Counter[str] = Counter()
-
-
-@pytest.fixture(scope="module")
-def quiet(tmp_path_factory):
-    """The run to which nothing happens."""
-    run = tmp_path_factory.mktemp("quiet") / "run"
-    fit(run, **LONG)
-    return run
+EVENTS = [
+    *("kill_driver", "kill_driver", "kill_worker", "kill_worker", "kill_node", "second_driver"),
+    *("full_disk", "read_only", "failing_writes", "slow_writes", "clock_jump"),
+]
+# What happens to the run of every day, session by session.
+SHORT = [["clock_jump", "kill_worker", "kill_driver"], ["failing_writes", "kill_node", "second_driver"]]
 
 
 class Sky:
@@ -184,10 +184,11 @@ class Chaos:
         driver.kill()
 
     def kill_worker(self, driver):
-        workers = self.sky.workers()
-        if workers:
-            COUNTS["workers killed"] += 1
-            self.dice.choice(workers).send_signal(signal.SIGKILL)
+        if self.wait(driver, self.sky.workers):
+            for worker in self.dice.sample(self.sky.workers(), 1):
+                with suppress(psutil.NoSuchProcess):
+                    worker.send_signal(signal.SIGKILL)
+                    COUNTS["workers killed"] += 1
 
     def kill_node(self, driver):
         node = self.sky.nodes.pop(self.dice.randrange(len(self.sky.nodes)))
@@ -226,14 +227,14 @@ class Chaos:
             time.sleep(self.dice.random() * 1.5)
             self.sky.set()
 
-    def to_the_end(self, most_sessions, most_events):
-        """Sessions until the run is finished."""
-        names = [
-            *("kill_driver", "kill_driver", "kill_worker", "kill_worker", "kill_node", "second_driver"),
-            *("full_disk", "read_only", "failing_writes", "slow_writes", "clock_jump"),
-        ]
+    def drawn(self, most_sessions, most_events):
+        """Events of some sessions, by the dice."""
         for _ in range(most_sessions):
-            events = [self.dice.choice(names) for _ in range(self.dice.randint(1, most_events))]
+            yield [self.dice.choice(EVENTS) for _ in range(self.dice.randint(1, most_events))]
+
+    def to_the_end(self, sessions):
+        """Sessions until the run is finished, the last one in peace."""
+        for events in sessions:
             code = self.session(events)
             self.sky.set()
             COUNTS["sessions"] += 1
@@ -270,21 +271,30 @@ def comes_true(condition, seconds=60.0):
     return True
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
-def test_a_run_in_chaos_ends_with_the_draws_of_a_quiet_one(quiet, sky, tmp_path, seed):
+def check_chaos(quiet, chaos, sessions):
+    """Have things happen to a run; in the end it is that of a quiet day, and nothing is left behind."""
+    sky, run = chaos.sky, chaos.run
     before = shared_memory()
-    chaos = Chaos(sky, tmp_path / "run", seed)
     try:
-        chaos.to_the_end(MOST_SESSIONS, 4)
+        chaos.to_the_end(sessions)
     finally:
         chaos.end()
         sky.set()
     COUNTS["runs"] += 1
-    assert_same_draws(quiet, chaos.run)
-    assert raytpnn.load(chaos.run).draws.n_draws == LONG["chains"] * LONG["draws"]
-    assert not list(chaos.run.rglob("*.part")), "nothing half written is left"
-    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
+    assert_same_draws(quiet, run)
+    assert raytpnn.load(run).draws.n_draws == LONG["chains"] * LONG["draws"]
+    assert not list(run.parent.rglob("*.part")), "nothing half written is left"
     assert comes_true(lambda: not sky.workers()), "workers are left behind"
     assert comes_true(lambda: not shared_memory() - before), "shared memory is left behind"
     assert comes_true(lambda: not [name for name in os.listdir(sky.temporary) if "raytpnn" in name])
+
+
+def test_a_run_to_which_a_little_of_everything_happens(long_run, sky, tmp_path):
+    check_chaos(long_run, Chaos(sky, tmp_path / "run", 0), SHORT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_a_run_in_chaos_ends_with_the_draws_of_a_quiet_one(long_run, sky, tmp_path, seed):
+    chaos = Chaos(sky, tmp_path / "run", seed)
+    check_chaos(long_run, chaos, chaos.drawn(MOST_SESSIONS, 4))

@@ -7,13 +7,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 from numba.core import event
 
 import raytpnn
 from raytpnn import Moves, Prior
+from raytpnn.engine import warm
 
 
 def test_a_second_fit_compiles_nothing():
@@ -31,6 +34,21 @@ def test_a_second_fit_compiles_nothing():
         raytpnn.sample(X, X["c"], prior=Prior(K_max=7, max_order=2), moves=Moves.paper(), **args)
         raytpnn.sample(X, X["c"], max_bins=300, **args)
     assert [item.data["dispatcher"].__name__ for _, item in recorder.buffer if item.is_start] == []
+
+
+def test_a_fit_that_fails_leaves_no_helper_behind(monkeypatch):
+    started = []
+
+    def start(command, **options):
+        started.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
+        return started[0]
+
+    monkeypatch.setattr(warm, "is_cached", lambda name: False)
+    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(warm, "subprocess", SimpleNamespace(**vars(subprocess) | {"Popen": start}))
+    with pytest.raises(ValueError, match="y"):
+        raytpnn.sample(pd.DataFrame({"a": [1.0, 2.0]}), np.array([1.0, np.nan]))
+    assert started[0].returncode is not None, "it was ended, and waited for"
 
 
 def test_import_loads_nothing_heavy():

@@ -18,6 +18,7 @@ from cli_cases import call
 from run_cases import SIZE, assert_same_draws, files_of, fit
 
 import raytpnn
+from raytpnn.chains.progress import Reporter
 from raytpnn.chains.run import Run
 from raytpnn.storage import lease as leases
 from raytpnn.storage.beside import part_name
@@ -68,7 +69,7 @@ def test_the_second_on_a_live_run_is_refused_and_a_dead_owner_followed_at_once(t
         wait_for(lambda: list(run.glob("checkpoint/*/block=6")))
         words = rf"worked on by .*process {process.pid} on .*watch.*kill {process.pid}.*resume"
         with pytest.raises(RunInUse, match=words):
-            raytpnn.resume(run)
+            raytpnn.resume(run, time_limit=1.0)
         with pytest.raises(RunInUse, match=words):
             fit(run)
         refused = call("resume", run)
@@ -78,7 +79,7 @@ def test_the_second_on_a_live_run_is_refused_and_a_dead_owner_followed_at_once(t
             raytpnn.load(run, unfinished=True).save(run, overwrite=True)
         os.kill(process.pid, signal.SIGSTOP)
         with pytest.raises(RunInUse, match=words):
-            raytpnn.resume(run)
+            raytpnn.resume(run, time_limit=1.0)
     finally:
         process.kill()
         process.wait()
@@ -163,14 +164,14 @@ def test_an_owner_that_was_taken_for_dead_stops_and_writes_nothing(tmp_path, mon
     run = tmp_path / "run"
     place = Place(run)
 
-    class Usurper(raytpnn.chains.progress.Reporter):
+    class Usurper(Reporter):
         def update(self, chains, where):
             if sum(status.sweeps for status in chains) > 500 and not place.holds("lease/000002.json"):
                 owner = Process("bob", "node8", "1" * 12, 77, 17)
                 place.create("lease/000002.json", leases.Record(2, "other", owner).pack())
 
     with pytest.raises(LeaseLost, match="taken over by bob, process 77 on node8"):
-        fit(run, draws=100_000, progress=Usurper())
+        fit(run, draws=100_000, progress=Usurper(), time_limit=30.0)
     assert json.loads((run / "manifest.json").read_text())["state"] == "running"
     before = files_of(run, "checkpoint")
     time.sleep(0.3)

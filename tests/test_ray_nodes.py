@@ -25,15 +25,24 @@ WEATHER = str(Path(__file__).parent / "weather")
 
 
 class Listener(Reporter):
-    """Keeps what is said."""
+    """Keeps what is said.
 
-    def __init__(self):
+    Parameters
+    ----------
+    words, act : str and callable, optional
+        What to do when some words are said.
+    """
+
+    def __init__(self, words=None, act=None):
         super().__init__()
         self.said = []
+        self.words, self.act = words, act
 
     def say(self, text):
         super().say(text)
         self.said.append(text)
+        if self.words is not None and self.words in text:
+            self.act()
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +108,11 @@ def add_node(cluster, tmp_path):
 def test_a_node_that_cannot_work_is_left_out_and_named(
     add_node, begun, long_run, weather, words, monkeypatch
 ):
-    # The other node may be done before this one has failed three times.
     monkeypatch.setattr(ray_nodes, "MOST_FAULTS", 1)
     bad, _ = add_node(**weather)
-    good, _ = add_node()
-    listener = Listener()
+    # Else it might be done with the run before the other one has failed.
+    good, file = add_node(hold=True)
+    listener = Listener("is left out", lambda: file.write_text("{}"))
     raytpnn.resume(begun, executor="ray", progress=listener)
     assert_same_draws(long_run, begun)
     assert any(re.search(words, text) for text in listener.said), listener.said
@@ -136,7 +145,8 @@ def drain(node):
 
 def test_a_node_that_is_drained_finishes_its_block_and_others_go_on(add_node, long_run, tmp_path):
     first, _ = add_node()
-    second, _ = add_node()
+    # Else the run might be over before the notice is seen.
+    second, file = add_node(hold=True)
 
     class Drainer(Listener):
         def update(self, chains, where):
@@ -146,7 +156,7 @@ def test_a_node_that_is_drained_finishes_its_block_and_others_go_on(add_node, lo
 
         done = False
 
-    listener = Drainer()
+    listener = Drainer("is being taken away", lambda: file.write_text("{}"))
     run = tmp_path / "run"
     fit(run, executor="ray", progress=listener, **LONG)
     assert_same_draws(long_run, run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def fuzz(target: str, seed: int, first: int, count: int) -> dict:
         str(count),
         str(FIXTURES),
     ]
-    environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
+    environment = os.environ | {"MALLOC_ARENA_MAX": "2", "PYTHONPATH": str(HERE)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     last = done.stderr.strip().splitlines()[-1:]
     assert done.returncode == 0, (
@@ -468,6 +469,12 @@ def test_names_in_the_cache_are_ours(far, tmp_path):
     with pytest.raises(RunError):
         far.local_file("x", str(tmp_path / "escaped"))
     assert not list(tmp_path.rglob("escaped*"))
+    folder = far.local_file("x", SUM).parent
+    (tmp_path / "store" / "deep").mkdir()
+    (tmp_path / "store" / "deep" / "y").write_bytes(b"content")
+    copies = {far.local_file(name, SUM) for name in ("x", "deep/y", "deep/../x")}
+    assert {copy.parent for copy in copies} == {folder}
+    assert all(re.fullmatch("[0-9a-f]{40}", copy.name) for copy in copies)
 
 
 def test_the_cache_is_evicted(far, monkeypatch):

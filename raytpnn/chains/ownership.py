@@ -12,18 +12,43 @@ from raytpnn.storage.lease import Lease, LeaseSight, Record, in_use
 from raytpnn.storage.manifest import BEGUN, MANIFEST
 from raytpnn.storage.place import LEASE_FOLDER, Place
 
-__all__ = ["OwnerCheck", "check_free", "new_run", "owned"]
+__all__ = ["OwnerCheck", "check_free", "kept_work", "new_run", "owned", "refuse_owner"]
 
 # What the beginning of a run writes before its manifest.
 BEGINNING = ("data", "encoder")
 
 
 @contextmanager
-def owned(place: Place, say: Callable[[str], None] | None = None) -> Iterator[Lease]:
+def owned(place: Place, say: Callable[[str], None] | None = None, resumes: bool = True) -> Iterator[Lease]:
     """Own a run that is there; RunInUse if somebody else does."""
-    with Lease.claim(place, say) as lease:
+    with Lease.claim(place, say, resumes) as lease:
         place.sweep_up(lease.record.name)
         yield lease
+
+
+@contextmanager
+def kept_work(place: Place | None, say: Callable[[str], None] | None = None) -> Iterator[Lease | None]:
+    """Own a folder that keeps fits of a search or a cross-validation; nothing if there is none.
+
+    Raises
+    ------
+    RunInUse
+        If somebody else works there.
+    """
+    if place is None:
+        yield None
+        return
+    with owned(place, say, resumes=False) as lease:
+        yield lease
+
+
+def refuse_owner(place: Place, resumes: bool = True) -> Record | None:
+    """Raise RunInUse if it is seen at once that somebody works at a place; else the lease that is there."""
+    sight = LeaseSight(place)
+    if sight.look() == "alive":
+        assert sight.record is not None
+        raise in_use(place, sight.record, resumes)
+    return sight.record
 
 
 @contextmanager
@@ -56,11 +81,7 @@ def check_free(place: Place, other: str = "another folder") -> None:
 
     `other` is what the user is to choose then.
     """
-    sight = LeaseSight(place)
-    if sight.look() == "alive":
-        assert sight.record is not None
-        raise in_use(place, sight.record)
-    if not begun_in_vain(place, sight.record):
+    if not begun_in_vain(place, refuse_owner(place)):
         refuse_what_is_there(place, other)
 
 

@@ -96,15 +96,19 @@ def read(config: Path) -> dict[str, Any]:
 
 def run_fit(options: FitOptions) -> None:
     """Read, sample, validate if asked to, tell."""
+    from raytpnn.chains.ownership import refuse_owner
     from raytpnn.cli.stop import stoppable
     from raytpnn.cli.validate import check_validation, fitted_before, tell_validation, validate
+    from raytpnn.storage.place import Place
 
     assert options.out is not None
     result = None
     with stoppable(options.out):
         scheme = check_validation(options)
         before = scheme is not None and fitted_before(options)
-        if not before:
+        if before:
+            refuse_owner(Place(options.out), resumes=False)
+        else:
             refuse_taken(options.out)
         say(f"reading {options.data}")
         source = told_source(options)

@@ -48,10 +48,11 @@ def what_is_left(run: str) -> str:
     from raytpnn.storage.manifest import MANIFEST
     from raytpnn.storage.place import Place
     from raytpnn.tuning.kept import MARK
+    from raytpnn.validation.results import MARK as MARK_OF_VALIDATION
 
     place = Place(run)
+    if place.holds(MARK) or place.holds(MARK_OF_VALIDATION):
+        return "fits that were done are kept, the same command goes on"
     if place.holds(MANIFEST):
         return f"there is no draw yet; `raytpnn resume {shown(run)}` goes on"
-    if place.holds(MARK):
-        return "fits that were done are kept, the same command goes on"
     return "nothing was saved"

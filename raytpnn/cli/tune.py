@@ -172,6 +172,7 @@ def number_of(text: str) -> int | float:
 
 def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str, Any]) -> None:
     """Read, search, write, tell."""
+    from raytpnn.chains.ownership import refuse_owner
     from raytpnn.chains.progress import make_reporter
     from raytpnn.cli.config import settings
     from raytpnn.cli.fit import told_source
@@ -185,10 +186,11 @@ def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str,
 
     assert options.out is not None
     base = Setting(settings(Prior, options.prior, "prior"), settings(Moves, options.moves, "moves"))
+    place = Place(options.out)
     with stoppable(options.out):
+        refuse_owner(place, resumes=False)
         say(f"reading {options.data}")
         source = told_source(options)
-        place = Place(options.out)
         result = tune_cases(
             cases_of(options, source),
             space,

@@ -35,11 +35,19 @@ PATIENCE_SECONDS = 120.0
 
 
 class CompileHelper:
-    """Starts the helper process if the cache is cold; `finish` makes every unit ready."""
+    """Starts the helper process if the cache is cold; `finish` makes every unit ready.
 
-    def __init__(self) -> None:
+    A context manager: whatever happens before `finish`, the process does not stay behind.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether anything is to be compiled here at all.
+    """
+
+    def __init__(self, wanted: bool = True) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        wanted = os.environ.get("RAYTPNN_COMPILE_HELPER", "1") != "0"
+        wanted = wanted and os.environ.get("RAYTPNN_COMPILE_HELPER", "1") != "0"
         cold = not is_cached("joint_beta") and not is_cached("evaluate")
         if wanted and cold and sys.executable and (os.cpu_count() or 1) > 1:
             # -P: the package that this process uses, not one that lies in the current folder.
@@ -50,6 +58,19 @@ class CompileHelper:
                 )
             except OSError:
                 self._process = None
+
+    def __enter__(self) -> CompileHelper:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        """End the helper, if it is there."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
 
     def finish(self) -> None:
         """Compile the rest here, wait for the helper, and take what it compiled from the cache."""
@@ -63,9 +84,7 @@ class CompileHelper:
         except subprocess.TimeoutExpired:
             pass
         finally:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+            self._end()
         unit_addresses()
 
 

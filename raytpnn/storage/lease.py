@@ -196,7 +196,7 @@ class Lease:
         threading.Thread(target=self._renew, name="raytpnn-lease", daemon=True).start()
 
     @staticmethod
-    def claim(place: Place, say: Callable[[str], None] | None = None) -> Lease:
+    def claim(place: Place, say: Callable[[str], None] | None = None, resumes: bool = True) -> Lease:
         """Take the lease of a run that nobody works on.
 
         Parameters
@@ -204,6 +204,8 @@ class Lease:
         place : Place
         say : callable, optional
             Told if it takes a while to see whether the owner is alive.
+        resumes : bool
+            Whether `raytpnn resume` goes on with what is there; else the same command does.
 
         Raises
         ------
@@ -226,7 +228,7 @@ class Lease:
                 continue
             assert before is not None
             if seen == "alive":
-                raise in_use(place, before)
+                raise in_use(place, before, resumes)
             if say is not None and not told:
                 told = True
                 say(
@@ -345,16 +347,18 @@ def tidy(place: Place, generation: int) -> None:
                 place.remove(file_of(old))
 
 
-def in_use(place: Place, record: Record) -> RunInUse:
-    """Error of whoever comes second."""
+def in_use(place: Place, record: Record, resumes: bool = True) -> RunInUse:
+    """Error of whoever comes second; see `Lease.claim`."""
     owner = record.owner
     if owner == own_process():
         return RunInUse(
             f"{place} is being worked on by this very process: wait until that ends, or choose another folder"
         )
+    wait, again = "Wait", "the same command"
+    if resumes:
+        wait, again = f"Follow it with `raytpnn watch {place}`; wait", f"`raytpnn resume {place}`"
     return RunInUse(
-        f"{place} is being worked on by {owner}. Follow it with `raytpnn watch {place}`; wait until it ends, "
-        f"or stop it there with `kill {owner.pid}`, which saves what is done, and `raytpnn resume {place}` "
-        "then goes on; or choose another folder. (Is it a copy of that run? Then remove its folder "
-        f"{LEASE_FOLDER})"
+        f"{place} is being worked on by {owner}. {wait} until it ends, or stop it there with "
+        f"`kill {owner.pid}`, which saves what is done, and {again} then goes on; or choose another folder. "
+        f"(Is it a copy of that folder? Then remove its folder {LEASE_FOLDER})"
     )

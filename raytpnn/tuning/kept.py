@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from raytpnn.storage.lease import Lease
 from raytpnn.storage.place import Place
 from raytpnn.tuning.outcome import Outcome
 from raytpnn.tuning.settings import Setting
@@ -24,6 +25,8 @@ class Kept:
     settings : sequence of Setting
     mark : dict
         What outcomes depend on beside the setting: `fingerprint`, and what a reader wants to know.
+    lease : Lease, optional
+        That of the folder: nothing is kept there any more once somebody else has taken it over.
 
     Raises
     ------
@@ -31,21 +34,33 @@ class Kept:
         If the folder holds a search of something else, or other files.
     """
 
-    def __init__(self, place: Place | None, settings: Sequence[Setting], mark: dict[str, Any]) -> None:
-        self.place, self.settings = place, settings
+    def __init__(
+        self,
+        place: Place | None,
+        settings: Sequence[Setting],
+        mark: dict[str, Any],
+        lease: Lease | None = None,
+    ) -> None:
+        self.place, self.settings, self.lease = place, settings, lease
         self.outcomes: dict[tuple[int, int], Outcome] = {}
         if place is None:
             return
+        self.check(place, mark)
+        if place.holds(MARK):
+            self.read(mark["steps"])
+        else:
+            place.write(MARK, json.dumps(mark, indent=1).encode())
+
+    @staticmethod
+    def check(place: Place, mark: dict[str, Any]) -> None:
+        """Raise ValueError if a folder holds a search of something else, or other files."""
         if place.holds(MARK):
             if json.loads(place.read(MARK)).get("fingerprint") != mark["fingerprint"]:
                 raise ValueError(
                     f"{place} holds a search of other data or options; remove it, or choose another folder"
                 )
-            self.read(mark["steps"])
         elif not place.empty():
             raise ValueError(f"{place} exists and is not empty; choose another folder")
-        else:
-            place.write(MARK, json.dumps(mark, indent=1).encode())
 
     def name(self, setting: int, step: int) -> str:
         """Of a file; it does not depend on which other settings there are."""
@@ -67,5 +82,7 @@ class Kept:
     def add(self, setting: int, step: int, outcome: Outcome) -> None:
         """Keep an outcome."""
         self.outcomes[setting, step] = outcome
+        if self.lease is not None:
+            self.lease.check(look=True)
         if self.place is not None:
             self.place.write(self.name(setting, step), outcome.to_json().encode())

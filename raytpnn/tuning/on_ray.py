@@ -101,6 +101,8 @@ class Rungs(NotKept, FIFOScheduler):
         super().__init__()
         self.race, self.note, self.enough = race, note, enough
         self.problem: str | None = None
+        # What went wrong here, and not at a step.
+        self.failure: Exception | None = None
         self.replicas: dict[int, int] = {}
         self.seen: set[str] = set()
         self.deaths: dict[str, int] = {}
@@ -137,7 +139,12 @@ class Rungs(NotKept, FIFOScheduler):
         setting = trial.config["at"]["setting"]
         outcome = Outcome.from_json(result["outcome"])
         self.replicas[setting] = outcome.replicas
-        self.note(setting, result["step"], outcome)
+        try:
+            self.note(setting, result["step"], outcome)
+        except Exception as problem:
+            # Ray Tune would take it for a fault of the worker, and repeat the step.
+            self.failure, self.problem = problem, str(problem)
+            return TrialScheduler.STOP
         if self.enough() or not self.race.waits(setting):
             return TrialScheduler.STOP
         if self.race.wants(setting) is not None:
@@ -249,6 +256,8 @@ def run_race(
         # Ray Tune prints about trials whatever it is told; what we say passes.
         with redirect_stdout(io.StringIO()):
             tuner.fit()
+        if scheduler.failure is not None:
+            raise scheduler.failure
         if scheduler.problem is not None:
             raise Stopped(scheduler.problem)
         if race.finished:

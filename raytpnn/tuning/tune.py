@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.chains.ownership import kept_work
 from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import RaySession
 from raytpnn.chains.resources import Resources
@@ -107,7 +108,7 @@ def tune(
         As for `raytpnn.cross_validate`.
     out : path or URI, optional
         Folder; finished steps are kept there and not done again. Of a search that is repeated with another
-        metric, preset, `trials` or `keep`, what is known is taken over.
+        metric, preset, `trials` or `keep`, what is known is taken over. One process at a time works on it.
     address : str, optional
         Of a Ray cluster; without one, that which is connected, or one started on this machine.
     time_limit : float, optional
@@ -126,6 +127,8 @@ def tune(
     ------
     ValueError
         If an option or a value cannot be used, or `out` holds another search.
+    RunError
+        If somebody else works on `out`; the message says who.
     """
     likelihood = get_family(family)
     table = as_table(X)
@@ -201,17 +204,22 @@ def tune_cases(
         "family": cases.family,
         "rows": cases.table.n_rows,
     }
-    kept = Kept(place, settings, mark)
-    race = Race(len(settings), steps, keep)
-    teller = Teller(reporter.say, race, criterion, metric)
-    teller.begin(settings)
-    for (setting, step), outcome in sorted(kept.outcomes.items(), key=lambda item: (item[0][1], item[0][0])):
-        race.add(setting, step, outcome.loss(metric))
-    teller.resume(len(kept.outcomes))
-    stopped = "complete"
-    if not race.finished:
-        there = RaySession(address, Resources(wait=wait), reporter)
-        stopped = run(race, problem, settings, kept, teller, metric, there, time_limit)
+    if place is not None:
+        # What is no folder of this search gets no owner.
+        Kept.check(place, mark)
+    with kept_work(place, reporter.say) as lease:
+        kept = Kept(place, settings, mark, lease)
+        race = Race(len(settings), steps, keep)
+        teller = Teller(reporter.say, race, criterion, metric)
+        teller.begin(settings)
+        done = sorted(kept.outcomes.items(), key=lambda item: (item[0][1], item[0][0]))
+        for (setting, step), outcome in done:
+            race.add(setting, step, outcome.loss(metric))
+        teller.resume(len(kept.outcomes))
+        stopped = "complete"
+        if not race.finished:
+            there = RaySession(address, Resources(wait=wait), reporter)
+            stopped = run(race, problem, settings, kept, teller, metric, there, time_limit)
     return Tuning(settings, race, kept.outcomes, criterion, metric, stopped)
 
 

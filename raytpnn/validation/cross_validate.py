@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.chains.ownership import kept_work
 from raytpnn.chains.progress import Reporter, duration, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
 from raytpnn.data.response import as_offset, as_response, as_weights
@@ -83,7 +84,8 @@ def cross_validate(
     annotation : Annotation, optional
         Gene symbols of the features (`raytpnn.read_annotation`): what is found is then counted by gene.
     out : path or URI, optional
-        Folder; finished fits are kept in `out/cv` and not done again, the summary is written there.
+        Folder; finished fits are kept in `out/cv` and not done again, the summary is written there. One
+        process at a time works on it.
     executor, address, progress
         As for `raytpnn.sample`; on Ray, a fit is a task.
     **options
@@ -99,6 +101,8 @@ def cross_validate(
     ------
     ValueError
         If an option or a value cannot be used, or `out` holds another cross-validation.
+    RunError
+        If somebody else works on `out`; the message says who.
     """
     likelihood = get_family(family)
     table = as_table(X)
@@ -163,26 +167,30 @@ def validate_cases(
         "rows": cases.table.n_rows,
     }
     tasks = tasks_of(cases, scheme, permute, seed)
-    results = Results(place, mark)
-    left = results.read(tasks)
-    say = reporter.say
-    if len(left) < len(tasks):
-        say(f"cross-validation: {len(tasks) - len(left)} of {len(tasks)} fits are there already")
-    if left:
-        run = fits_on_threads(cases, left, options, seed)
-        if on_ray:
-            run = fits_on_ray(cases, left, options, seed, address, reporter)
-        tell = Teller(say, len(left), cases.family)
-        for task, fit in run:
-            results.add(task, fit)
-            tell(fit)
-    fits = [results.fits[task.name] for task in tasks]
-    own, control = [fit for fit in fits if not fit.permutation], [fit for fit in fits if fit.permutation]
-    found = CrossValidation(own, control, scheme, cases.family, cases.y.classes)
     if place is not None:
-        from raytpnn.validation.text import write_tables
+        # What is no folder of this cross-validation gets no owner.
+        Results.check(place, mark)
+    with kept_work(place, reporter.say) as lease:
+        results = Results(place, mark, lease)
+        left = results.read(tasks)
+        if len(left) < len(tasks):
+            done = len(tasks) - len(left)
+            reporter.say(f"cross-validation: {done} of {len(tasks)} fits are there already")
+        if left:
+            run = fits_on_threads(cases, left, options, seed)
+            if on_ray:
+                run = fits_on_ray(cases, left, options, seed, address, reporter)
+            tell = Teller(reporter.say, len(left), cases.family)
+            for task, fit in run:
+                results.add(task, fit)
+                tell(fit)
+        fits = [results.fits[task.name] for task in tasks]
+        own, control = [fit for fit in fits if not fit.permutation], [fit for fit in fits if fit.permutation]
+        found = CrossValidation(own, control, scheme, cases.family, cases.y.classes)
+        if place is not None:
+            from raytpnn.validation.text import write_tables
 
-        write_tables(found, place)
+            write_tables(found, place)
     return found
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.storage.lease import Lease
 from raytpnn.storage.place import Place
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.splits import Scheme
@@ -35,6 +36,8 @@ class Results:
         A run; files go to its folder `cv`.
     mark : dict
         What the fits depend on: `fingerprint`, and what a reader wants to know.
+    lease : Lease, optional
+        That of the folder: nothing is kept there any more once somebody else has taken it over.
 
     Raises
     ------
@@ -42,20 +45,25 @@ class Results:
         If the folder holds fits of something else.
     """
 
-    def __init__(self, place: Place | None, mark: dict[str, Any]) -> None:
-        self.place = place
+    def __init__(self, place: Place | None, mark: dict[str, Any], lease: Lease | None = None) -> None:
+        self.place, self.lease = place, lease
         self.fits: dict[str, Fit] = {}
         if place is None:
             return
-        if place.holds(MARK):
-            before = json.loads(place.read(MARK))
-            if before.get("fingerprint") != mark["fingerprint"]:
-                raise ValueError(
-                    f"{place.name_of(FOLDER)} holds a cross-validation of other data or options; remove it, "
-                    "or choose another folder"
-                )
-        else:
+        self.check(place, mark)
+        if not place.holds(MARK):
             place.write(MARK, json.dumps(mark, indent=1).encode())
+
+    @staticmethod
+    def check(place: Place, mark: dict[str, Any]) -> None:
+        """Raise ValueError if a folder holds fits of something else."""
+        if not place.holds(MARK):
+            return
+        if json.loads(place.read(MARK)).get("fingerprint") != mark["fingerprint"]:
+            raise ValueError(
+                f"{place.name_of(FOLDER)} holds a cross-validation of other data or options; remove it, "
+                "or choose another folder"
+            )
 
     def read(self, tasks: Iterable[Task]) -> list[Task]:
         """Take over what is done, and give what is left to do. A damaged file counts as not there."""
@@ -74,6 +82,8 @@ class Results:
     def add(self, task: Task, fit: Fit) -> None:
         """Keep a fit."""
         self.fits[task.name] = fit
+        if self.lease is not None:
+            self.lease.check(look=True)
         if self.place is not None:
             self.place.write(f"{FOLDER}/{task.name}", fit.to_json().encode())
 

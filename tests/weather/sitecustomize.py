@@ -2,8 +2,9 @@
 
 Python imports this by itself in every process that has this folder in PYTHONPATH, Ray's workers included. The
 environment variable RAYTPNN_WEATHER names the file, JSON with any of: `errno` and `share` (name of the error
-and how often a write fails), `delay` (seconds that a write takes at most), `blind` (no file can be read),
-`clock` (seconds by which the clock on the wall is wrong), `version` (that is told of raytpnn).
+and how often a write fails), `delay` (seconds that a write takes at most), `hold` (writes wait until it is
+gone), `blind` (no file can be read), `clock` (seconds by which the clock on the wall is wrong), `version`
+(that is told of raytpnn).
 """
 
 import errno
@@ -19,6 +20,8 @@ from types import SimpleNamespace
 FILE = os.environ.get("RAYTPNN_WEATHER")
 DICE = random.Random(f"{os.environ.get('RAYTPNN_WEATHER_SEED', '0')}-{os.getpid()}")
 
+HOLD_SECONDS = 120.0
+
 
 def weather():
     try:
@@ -29,6 +32,9 @@ def weather():
 
 
 def fail_now_and_then(target):
+    end = time.monotonic() + HOLD_SECONDS
+    while weather().get("hold") and time.monotonic() < end:
+        time.sleep(0.05)
     told = weather()
     if told.get("delay"):
         time.sleep(DICE.random() * told["delay"])
