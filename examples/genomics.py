@@ -31,12 +31,12 @@ from pathlib import Path
 from typing import Any
 
 import raytpnn
-from raytpnn.chains.progress import make_reporter
-from raytpnn.chains.ray_session import RaySession, ray_is_meant
-from raytpnn.report.canvas import matplotlib_module
+from raytpnn.chains.executors.ray_session import RaySession, ray_is_meant
+from raytpnn.chains.observe.progress import make_reporter
 from raytpnn.report.page import write_report
-from raytpnn.storage.fetch import local_copy
-from raytpnn.storage.place import Place
+from raytpnn.report.plots.canvas import matplotlib_module
+from raytpnn.storage.places.fetch import local_copy
+from raytpnn.storage.places.place import Place
 from raytpnn.validation.text import to_markdown
 
 BEGIN = time.monotonic()

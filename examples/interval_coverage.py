@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import raytpnn
-from raytpnn.posterior.scores import coverage, width
+from raytpnn.posterior.evaluate.scores import coverage, width
 
 LEVELS = (0.5, 0.8, 0.95)
 FIFTHS = 5

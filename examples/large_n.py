@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 import raytpnn
-from raytpnn.posterior.scores import coverage, score
+from raytpnn.posterior.evaluate.scores import coverage, score
 
 LEVELS = (0.5, 0.8, 0.95)
 

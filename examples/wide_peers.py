@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import raytpnn
-from raytpnn.posterior.scores import auroc, ece
+from raytpnn.posterior.evaluate.scores import auroc, ece
 from raytpnn.validation.splits import Scheme, make_splits
 from raytpnn.validation.task import leading_features
 

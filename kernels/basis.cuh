@@ -1,4 +1,4 @@
-// Factors of a term as tables over the bins of a feature (raytpnn/engine/tables.py).
+// Factors of a term as tables over the bins of a feature (raytpnn/engine/rows/factor_tables.py).
 #pragma once
 
 #include "elementary.cuh"

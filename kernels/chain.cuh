@@ -30,7 +30,7 @@
 extern __shared__ float shared_tables[];
 #endif
 
-// Functions compiled apart and called, like the units of raytpnn/engine/units.py: registers are counted apart.
+// Functions compiled apart and called, like the units of raytpnn/engine/jit/function_table.py: registers are counted apart.
 #define UNIT __device__ __noinline__
 #define INTERNAL __device__ __forceinline__
 

@@ -1,4 +1,4 @@
-// Written by raytpnn/engine/device_headers.py from the Python source: do not edit.
+// Written by raytpnn/engine/gpu/headers.py from the Python source: do not edit.
 #pragma once
 
 namespace raytpnn {
@@ -11,7 +11,7 @@ constexpr int LANES = 256;
 constexpr int BLOCK = 4096;
 constexpr int STRIPES = 16;
 
-// raytpnn.engine.layout
+// raytpnn.engine.records
 constexpr int MOST_TERMS = 1024;
 constexpr int MOST_VARIABLES = 16;
 constexpr int N_SCALARS = 6;
@@ -56,36 +56,36 @@ constexpr int SCREEN_ADD_DELETE = 1;
 constexpr int SCREEN_CHANGE = 2;
 constexpr int SCREEN_WALK = 3;
 
-// raytpnn.engine.device_layout
+// raytpnn.engine.gpu.records
 constexpr int BEGIN = 1;
 constexpr int PRIOR_DRAWS = 2;
 
-// raytpnn.engine.grid_layout
+// raytpnn.engine.gpu.grid_records
 constexpr int TERM_SUMS = 3;
 constexpr int PASS_SUMS = 5;
 constexpr int SLOPE_SUMS = 4;
 constexpr int GRAM_SIDE = 4;
 constexpr int SCORE_TERMS = 8;
 
-// raytpnn.model.families.base
+// raytpnn.families.base
 constexpr int DERIVATIVES = 1;
 constexpr int LIKELIHOOD = 2;
 
-// raytpnn.engine.rows
+// raytpnn.engine.rows.row_passes
 constexpr int MOMENTS = 4;
 constexpr int TOTALS = 8;
 
-// raytpnn.engine.random
+// raytpnn.numerics.random
 constexpr int MOST_TRIES = 64;
 constexpr double STEP = 0x1.0000000000000p-52;
 
-// raytpnn.engine.subset
+// raytpnn.engine.rows.subset
 constexpr int LEAST_OF_STRATUM = 512;
 constexpr int FEISTEL_ROUNDS = 8;
 constexpr unsigned int MIX_0 = 0x85ebca6bu;
 constexpr unsigned int MIX_1 = 0xc2b2ae35u;
 
-// raytpnn.engine.tables
+// raytpnn.engine.rows.factor_tables
 constexpr double SMALLEST_MEAN = 0x1.4484bfeebc2a0p-100;
 constexpr double SMALLEST_HEIGHT = 0x1.5798ee2308c3ap-27;
 
@@ -96,17 +96,17 @@ constexpr double NEWTON_SHARE = 0x1.ccccccccccccdp-1;
 // raytpnn.engine.moves.langevin
 constexpr double UNIFORM_PRECISION = 0x1.8000000000000p+3;
 
-// raytpnn.engine.moves.trial
+// raytpnn.engine.moves.proposed_term
 constexpr int GAMMA_SLOTS = 1048576;
 
 // raytpnn.engine.moves.birth_death
 constexpr int COPY_ATTEMPT = 17;
 
-// raytpnn.engine.moves.restructure
+// raytpnn.engine.moves.change_features
 constexpr int JOIN_ATTEMPT = 3;
 constexpr int SCREEN_SLOTS = 1048576;
 
-// raytpnn.engine.moves.screen
+// raytpnn.engine.moves.delayed_acceptance
 constexpr double MARGIN = 0x1.8000000000000p+0;
 constexpr double WORTH_IT = 0x1.3333333333333p+0;
 constexpr int PROPOSED = 0;
@@ -114,13 +114,13 @@ constexpr int PASSED = 1;
 constexpr int ACCEPTED = 2;
 constexpr int ROWS = 3;
 
-// raytpnn.engine.moves.walk
+// raytpnn.engine.moves.random_walk
 constexpr double WALK_ACCEPTANCE = 0x1.3333333333333p-2;
 
-// raytpnn.engine.prior_draw
+// raytpnn.engine.sweeps.prior_draw
 constexpr int MOST_DRAWS = 64;
 
-// raytpnn.engine.swap
+// raytpnn.engine.sweeps.swap
 constexpr int FOR_SWAP = 255;
 constexpr int NEITHER = 0;
 constexpr int HOT = 1;

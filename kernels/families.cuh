@@ -1,4 +1,4 @@
-// Families of responses (raytpnn/model/families): per row w (y - A'(f)), w A''(f) and the part of the
+// Families of responses (raytpnn/families): per row w (y - A'(f)), w A''(f) and the part of the
 // log-likelihood that depends on f, times eta. A new family adds its function and its line in `family_row`.
 #pragma once
 

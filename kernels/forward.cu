@@ -1,5 +1,5 @@
 // The forward pass of prediction over (draws x terms x rows): tables of all factors first, then products of
-// table entries row by row (raytpnn/posterior/forward.py).
+// table entries row by row (raytpnn/forward/forward.py).
 //
 // Nothing here decides anything, so that sums are in float32 as on the CPU; they are the same for any geometry.
 #include "elementary.cuh"

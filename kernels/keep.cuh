@@ -1,4 +1,4 @@
-// Keeping draws (keep_draw of raytpnn/engine/sweep.py, watch_rows of raytpnn/engine/rows.py).
+// Keeping draws (keep_draw of raytpnn/engine/sweeps/sweep.py, watch_rows of raytpnn/engine/rows/row_passes.py).
 #pragma once
 
 #include "subset.cuh"

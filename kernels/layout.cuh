@@ -1,4 +1,4 @@
-// Written by raytpnn/engine/device_headers.py from the Python source: do not edit.
+// Written by raytpnn/engine/gpu/headers.py from the Python source: do not edit.
 #pragma once
 
 namespace raytpnn {

@@ -1,5 +1,5 @@
 // A whole state from the prior: what a replica at inverse temperature 0 does in the place of a sweep
-// (raytpnn/engine/prior_draw.py).
+// (raytpnn/engine/sweeps/prior_draw.py).
 #pragma once
 
 #include "birth_death.cuh"

@@ -1,4 +1,4 @@
-// Uniforms, normals and gammas from the counter-based stream (raytpnn/engine/random.py).
+// Uniforms, normals and gammas from the counter-based stream (raytpnn/numerics/random.py).
 #pragma once
 
 #include "elementary.cuh"

@@ -1,5 +1,5 @@
 // Adding, deleting or changing a variable of one term, or taking another term's set
-// (raytpnn/engine/moves/restructure.py).
+// (raytpnn/engine/moves/change_features.py).
 #pragma once
 
 #include "coefficient.cuh"

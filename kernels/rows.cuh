@@ -1,4 +1,4 @@
-// Passes over the rows: all work that grows with n is here and in the tables (raytpnn/engine/rows.py).
+// Passes over the rows: all work that grows with n is here and in the tables (raytpnn/engine/rows/row_passes.py).
 //
 // Every pass stays on its thread's own rows. A coefficient of 0 reads no basis function.
 #pragma once

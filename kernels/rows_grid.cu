@@ -1,5 +1,5 @@
 // Row passes of one chain whose rows lie on one or several devices: a block of threads takes one block of 4,096
-// rows, so that a single chain fills a device. The moves run on the host (raytpnn/engine/grid_rows.py).
+// rows, so that a single chain fills a device. The moves run on the host (raytpnn/engine/gpu/grid/rows.py).
 //
 // Every kernel takes the rows of its device and one command. Threads are as many as lanes, and every row belongs to
 // one thread of one block: no row is written by one and read by another within a launch. Sums go to `partial`, one
@@ -374,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
     for (int i = threadIdx.x; i < shard->n_watched; i += LANES) out[i] = line == 0 ? fit[watched[i]] : phi[watched[i]];
 }
 
-// Draw the subset of a sweep (raytpnn/engine/subset.py): which rows they are, their responses, weights and offsets. A
+// Draw the subset of a sweep (raytpnn/engine/rows/subset.py): which rows they are, their responses, weights and offsets. A
 // stripe that has rows is one stratum of those on the device.
 extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 4)
     grid_subset(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {

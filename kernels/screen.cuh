@@ -1,5 +1,5 @@
 // Delayed acceptance: proposals are screened on a subset of the rows, survivors checked on all of them
-// (raytpnn/engine/moves/screen.py).
+// (raytpnn/engine/moves/delayed_acceptance.py).
 //
 // Passes over rows look at what `Chain` tells them to: the leader turns all of them to the subset, and back. Births
 // come before other moves, so that these need not say that they used the subset's derivatives.

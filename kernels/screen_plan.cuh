@@ -1,5 +1,5 @@
 // Which moves are screened in a sweep, and the account by which that is decided (the last part of
-// raytpnn/engine/moves/screen.py): the leader's work.
+// raytpnn/engine/moves/delayed_acceptance.py): the leader's work.
 #pragma once
 
 #include "chain.cuh"

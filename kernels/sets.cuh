@@ -1,4 +1,4 @@
-// Drawing features off a set, and what a set's proposal costs (raytpnn/engine/sets.py): the leader's work.
+// Drawing features off a set, and what a set's proposal costs (raytpnn/engine/rows/feature_sets.py): the leader's work.
 #pragma once
 
 #include "chain.cuh"

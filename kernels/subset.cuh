@@ -1,4 +1,4 @@
-// The rows of a sweep that looks at a subset of them (raytpnn/engine/subset.py).
+// The rows of a sweep that looks at a subset of them (raytpnn/engine/rows/subset.py).
 //
 // Codes are not gathered: where the problem is a subset, passes over rows look its rows up, see row_at.
 #pragma once
@@ -131,7 +131,7 @@ UNIT void gather_fit() {
 }
 
 // Fit at the watched rows and the mean square of every term over them, from the terms
-// (raytpnn/engine/watch.py): there is no fit of all rows.
+// (raytpnn/engine/sweeps/watched_rows.py): there is no fit of all rows.
 UNIT void watch_terms(const DeviceRecord& record, long long row) {
     constexpr int ROOM = MOST_SUMS * HALF_LANES;
     const State* state = chain.state;

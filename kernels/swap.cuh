@@ -1,4 +1,4 @@
-// Replicas at neighbouring temperatures trade places (raytpnn/engine/swap.py).
+// Replicas at neighbouring temperatures trade places (raytpnn/engine/sweeps/swap.py).
 #pragma once
 
 #include "random.cuh"

@@ -1,4 +1,4 @@
-// One pass of the sampler (raytpnn/engine/sweep.py).
+// One pass of the sampler (raytpnn/engine/sweeps/sweep.py).
 #pragma once
 
 #include "birth_death.cuh"

@@ -1,4 +1,4 @@
-// Building basis functions, and what a term's removal leaves (raytpnn/engine/moves/trial.py).
+// Building basis functions, and what a term's removal leaves (raytpnn/engine/moves/proposed_term.py).
 #pragma once
 
 #include "random.cuh"

@@ -1,5 +1,5 @@
 // Random walk of the numbers of one term, in the place of its Langevin step where proposals are screened
-// (raytpnn/engine/moves/walk.py). Its scales are curvatures from the sweep's subset, at both ends.
+// (raytpnn/engine/moves/random_walk.py). Its scales are curvatures from the sweep's subset, at both ends.
 #pragma once
 
 #include "langevin.cuh"

@@ -16,13 +16,13 @@ _HOMES = {
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
     "Prior": "raytpnn.model.prior",
-    "Moves": "raytpnn.engine.settings",
-    "Resources": "raytpnn.chains.resources",
+    "Moves": "raytpnn.engine.moves.options",
+    "Resources": "raytpnn.chains.executors.resources",
     "RunError": "raytpnn.storage.errors",
     "ConvergenceWarning": "raytpnn.posterior.verdict",
-    "Tempering": "raytpnn.chains.tempering",
-    "read_expression": "raytpnn.data.expression",
-    "read_annotation": "raytpnn.data.annotation",
+    "Tempering": "raytpnn.engine.tempering.options",
+    "read_expression": "raytpnn.expression.expression",
+    "read_annotation": "raytpnn.expression.annotation",
     "prepare": "raytpnn.data.preparation",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from raytpnn.chains.resources import Resources
-    from raytpnn.chains.tempering import Tempering
-    from raytpnn.data.annotation import read_annotation
-    from raytpnn.data.expression import read_expression
+    from raytpnn.chains.executors.resources import Resources
     from raytpnn.data.preparation import prepare
-    from raytpnn.engine.settings import Moves
+    from raytpnn.engine.moves.options import Moves
+    from raytpnn.engine.tempering.options import Tempering
     from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
+    from raytpnn.expression.annotation import read_annotation
+    from raytpnn.expression.expression import read_expression
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load

@@ -19,7 +19,7 @@ from raytpnn.sampling import sample
 if TYPE_CHECKING:
     import os
 
-    from raytpnn.engine.settings import Moves
+    from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.coordinator import Goal
-from raytpnn.engine.layout import MOST_TERMS, MOST_VARIABLES
-from raytpnn.engine.subset import LEAST_OF_STRATUM, strata_of
-from raytpnn.engine.subset_use import resolve_subsets
+from raytpnn.chains.schedule.scheduler import Goal
+from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT
+from raytpnn.engine.records import MOST_TERMS, MOST_VARIABLES
+from raytpnn.engine.rows.subset import LEAST_OF_STRATUM, strata_of
+from raytpnn.engine.rows.subset_options import resolve_subsets
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK
-from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT
-from raytpnn.storage.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, ROW_SWEEPS, Length
+from raytpnn.storage.formats.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, ROW_SWEEPS, Length
 
 __all__ = [
     "check_choices",

@@ -13,28 +13,29 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.account import options_of, outcome_of
-from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
-from raytpnn.chains.coordinator import Finish, Goal
-from raytpnn.chains.ownership import check_free, new_run, owned
+from raytpnn.chains.executors.ray_session import ray_is_meant
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker
+from raytpnn.chains.observe.progress import Reporter, make_reporter
+from raytpnn.chains.outcome import options_of, outcome_of
 from raytpnn.chains.plan import Length, make_plan
-from raytpnn.chains.progress import Reporter, make_reporter
-from raytpnn.chains.ray_session import ray_is_meant
-from raytpnn.chains.resources import Resources
-from raytpnn.chains.run import Run
-from raytpnn.chains.sharding import Sharding, check_gpus_of_worker
-from raytpnn.chains.store import MemoryStore
-from raytpnn.chains.tempering import Tempering
-from raytpnn.data.feature_weights import resolve_feature_weights
+from raytpnn.chains.run.ownership import check_free, new_run, owned
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run.store import MemoryStore
+from raytpnn.chains.run_chains import RunSetup, connected, empty_journal, journal_of, run_chains
+from raytpnn.chains.schedule.scheduler import Finish, Goal
 from raytpnn.data.response import as_offset, as_response, as_weights
-from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.rows.rows_io import TrainingRows
 from raytpnn.data.training import RoomForCodes, fit_training, training_columns
-from raytpnn.engine.execution import check_backend, local_backend
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import check_shards
-from raytpnn.engine.subset_use import resolve_subsets
-from raytpnn.engine.warm import CompileHelper
-from raytpnn.model.families import get_family
+from raytpnn.draws.draws import Draws
+from raytpnn.engine.backends import check_backend, local_backend
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.precompile import CompileHelper
+from raytpnn.engine.rows.subset_options import resolve_subsets
+from raytpnn.engine.sharded_chain import check_shards
+from raytpnn.engine.tempering.options import Tempering
+from raytpnn.families import get_family
+from raytpnn.model.feature_weights import resolve_feature_weights
 from raytpnn.model.prior import Prior
 from raytpnn.options import (
     check_choices,
@@ -47,11 +48,10 @@ from raytpnn.options import (
     length_asked,
     limited,
 )
-from raytpnn.posterior.draws import Draws
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load, read_draws, read_encoder
 from raytpnn.posterior.verdict import warn_unless_converged
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
 __all__ = ["resume", "sample"]
 
@@ -245,7 +245,7 @@ def sample(
             if folder is not None:
                 store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
             room.close()
-            finish = conduct(plan, store, journal, encoder.labels, ways)
+            finish = run_chains(plan, store, journal, encoder.labels, ways)
             config |= outcome_of(plan, journal, finish, ways)
             if isinstance(store, Run):
                 store.end(config, finish.rounds)
@@ -318,7 +318,7 @@ def resume(
 
 def _go_on(
     opened: Run,
-    ways: Ways,
+    ways: RunSetup,
     backend: str | None,
     shards: int | None,
 ) -> Posterior:
@@ -349,7 +349,7 @@ def _go_on(
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
     with connected(ways) if any(journal.to_do) else nullcontext():
         labels = read_encoder(opened.place, opened.manifest["files"]).labels
-        finish = conduct(plan, opened, journal, labels, ways)
+        finish = run_chains(plan, opened, journal, labels, ways)
     config = opened.manifest["config"] | outcome_of(plan, journal, finish, ways)
     config["sampling_seconds"] += before
     opened.end(config, finish.rounds)
@@ -373,7 +373,7 @@ def _where_blocks_go(place: Place | None, on_ray: bool) -> Iterator[Place | None
 
 def _ways(
     executor: str, address: str | None, resources: Resources | None, goal: Goal, progress: bool | Reporter
-) -> Ways:
+) -> RunSetup:
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")
     if address is not None and executor == "threads":
@@ -384,7 +384,7 @@ def _ways(
         if value is not None and not value > 0:
             unit = " of seconds" if name == "time_limit" else ""
             raise ValueError(f"{name} must be a positive number{unit}, got {value!r}")
-    return Ways(
+    return RunSetup(
         on_ray=ray_is_meant(executor, address),
         address=address,
         resources=instance_of("resources", resources, Resources),
@@ -393,7 +393,7 @@ def _ways(
     )
 
 
-def _with_backend(backend: str, ways: Ways, shards: int) -> tuple[str, Ways]:
+def _with_backend(backend: str, ways: RunSetup, shards: int) -> tuple[str, RunSetup]:
     """Backend that is meant where the chains run, and what workers must ask for to have it."""
     if not ways.on_ray:
         return local_backend(backend, shards), ways

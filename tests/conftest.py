@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from run_cases import LONG, fit
+from support.run_cases import LONG, fit
 
 # Processes that tests start use the package that is installed, not the folder that they are started in: it is
 # what the tests are about, and compiled already.

@@ -25,18 +25,18 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
 from raytpnn import Moves, Prior, Resources
-from raytpnn.chains.conduct import empty_journal
-from raytpnn.chains.coordinator import Goal, run_blocks
-from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length, make_plan
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_executor import RayExecutor
-from raytpnn.chains.run import Run
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.rows_io import TrainingRows
-from raytpnn.engine.warm import compile_all
-from raytpnn.model.families import get_family
-from raytpnn.storage.place import Place
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run_chains import empty_journal
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.rows.rows_io import TrainingRows
+from raytpnn.engine.precompile import compile_all
+from raytpnn.families import get_family
+from raytpnn.storage.places.place import Place
 
 WORKERS = 2
 REPEATS = 3

@@ -30,7 +30,7 @@ import pandas as pd
 
 import raytpnn
 from raytpnn import Prior
-from raytpnn.data.encoder import Encoder
+from raytpnn.data.encoding.encoder import Encoder
 
 
 def boston_table() -> tuple[pd.DataFrame, np.ndarray, str]:

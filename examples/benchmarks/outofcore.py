@@ -66,14 +66,14 @@ def write(path: Path, rows: int) -> None:
 
 def inputs(path: Path):
     """All columns but the target."""
-    from raytpnn.data.streamed_table import StreamedTable
+    from raytpnn.data.tables.streamed_table import StreamedTable
 
     return StreamedTable.open(path).drop(["target"])
 
 
 def stream(path: Path, workers: int | None, executor: str = "threads") -> float:
     """Seconds to encode a file, streamed."""
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoding.encoder import Encoder
 
     begin = time.perf_counter()
     Encoder.fit_parquet(inputs(path), codes=path.with_suffix(".npy"), executor=executor, workers=workers)
@@ -93,8 +93,8 @@ def stream_on_ray(path: Path, workers: int) -> float:
 
 def at_once(path: Path) -> float:
     """Seconds to encode a file, read at once."""
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.data.tables import as_table
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.data.tables.tables import as_table
 
     begin = time.perf_counter()
     _, bins = Encoder.fit(as_table(path).drop(["target"]))
@@ -170,7 +170,7 @@ def watched(name: str, rows: int, step, *arguments) -> None:
 
 def report(pipe, step, *arguments) -> None:
     """What the process does: compiled code is warm before it is timed."""
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoding.encoder import Encoder
 
     Encoder.fit(np.random.default_rng(0).normal(size=(300, 1)))
     pipe.send(step(*arguments))

@@ -5,7 +5,7 @@
 
 Draws are made up, as a sampler leaves them: neighbours in a chain share most of their sets. Our figures are
 `Posterior.predict` on a table of floats, encoding included, warm, on all cores that this process may use. The
-NumPy reference (`raytpnn.posterior.forward_numpy`: tables over bins, a lookup a factor, a draw at a time)
+NumPy reference (`raytpnn.forward.forward_numpy`: tables over bins, a lookup a factor, a draw at a time)
 runs on one core, over all rows but only some draws spread over all chains, and its time is scaled to all
 draws; blocks of rows are as large as suits it best, found in the same run. Both run in turns, and the best
 time of each counts. "Ratio" is of wall times; "ratio a core" is of processor times, which other work on the
@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.model.families import FAMILIES
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.forward_numpy import latent
-from raytpnn.posterior.parallel import usable_cores
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.draws.draws import Draws
+from raytpnn.families import FAMILIES
+from raytpnn.forward.forward_numpy import latent
+from raytpnn.parallel.threads import usable_cores
 from raytpnn.posterior.posterior import Posterior
 
 CHAINS = 4

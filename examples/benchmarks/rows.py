@@ -25,15 +25,15 @@ import numpy as np
 from arviz_stats.base import array_stats
 
 from raytpnn.chains.plan import Length, Plan, make_plan
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.rows.rows_io import TrainingRows
+from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Chain
-from raytpnn.engine.execution import block_runner
-from raytpnn.engine.layout import DELAYED, SETTINGS
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import new_record_of
-from raytpnn.engine.subset_use import SubsetUse, resolve_subsets
-from raytpnn.model.families import get_family
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import new_record_of
+from raytpnn.engine.records import DELAYED, SETTINGS
+from raytpnn.engine.rows.subset_options import SubsetUse, resolve_subsets
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 
 FEATURES = 50

@@ -26,18 +26,18 @@ import ray
 from chains import boston_rows, plan_of
 
 from raytpnn import Resources
-from raytpnn.chains.block_log import BlockLog
-from raytpnn.chains.conduct import empty_journal
-from raytpnn.chains.coordinator import Goal, run_blocks
-from raytpnn.chains.host import ChainHost
-from raytpnn.chains.metrics import RunMetrics
-from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.observe.block_log import BlockLog
+from raytpnn.chains.observe.metrics import RunMetrics
+from raytpnn.chains.observe.progress import LineReporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import LineReporter
-from raytpnn.chains.ray_executor import RayExecutor
-from raytpnn.chains.run import Run
-from raytpnn.storage.checkpoint import checkpoint_name, draws_name
-from raytpnn.storage.place import Place
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run_chains import empty_journal
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
+from raytpnn.chains.work.worker import ChainHost
+from raytpnn.storage.formats.checkpoint import checkpoint_name, draws_name
+from raytpnn.storage.places.place import Place
 
 # Processes that play the workers; each plays many.
 PLAYERS = 2

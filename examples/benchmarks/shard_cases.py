@@ -14,13 +14,13 @@ import numpy as np
 
 from raytpnn import Prior
 from raytpnn.chains.plan import Length, Plan, make_plan
-from raytpnn.data.bins import Bins
-from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.rows.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import ShardedChain
-from raytpnn.engine.subset_use import SubsetUse
-from raytpnn.model.families import get_family
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.sharded_chain import ShardedChain
+from raytpnn.families import get_family
 
 P = 50
 BINS = 255

@@ -19,13 +19,13 @@ from shard_cases import plan_of, simulate, timed
 # isort: split
 import numpy as np
 
-from raytpnn.chains.courier import Courier
-from raytpnn.chains.transport import GlooGroup
+from raytpnn.chains.shards.carrier import Carrier
+from raytpnn.chains.shards.transport import GlooGroup
 from raytpnn.engine.chain import Chain, Place, take_place
-from raytpnn.engine.mailbox import new_mailbox
-from raytpnn.engine.meeting import Meeting, map_mailbox
-from raytpnn.engine.shards import room_width, shard_of
-from raytpnn.engine.sweep import run_block
+from raytpnn.engine.exchange.mailbox import new_mailbox
+from raytpnn.engine.exchange.meeting import Meeting, map_mailbox
+from raytpnn.engine.sharded_chain import room_width, shard_of
+from raytpnn.engine.sweeps.sweep import run_block
 
 WAYS = ("memory", "gloo")
 # Rows of all sweeps of a measurement; an exchange by Gloo takes longer than thousands of rows.
@@ -47,7 +47,7 @@ class Member:
         width = room_width(plan_of(simulate(500)).settings, None)
         self.mailboxes = {"memory": map_mailbox(path, width), "gloo": new_mailbox(width)}
         meeting = Meeting(self.mailboxes["gloo"], width, 2, shard)
-        self.courier = Courier(meeting, GlooGroup(2, shard, name))
+        self.carrier = Carrier(meeting, GlooGroup(2, shard, name))
 
     def load(self, n: int) -> bytes:
         """Have rows; the state of a chain that has found its terms."""

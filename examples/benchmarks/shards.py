@@ -31,12 +31,12 @@ from shard_cases import P, plan_of, simulate, timed
 import numpy as np
 from numba import njit
 
-from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.rows.rows_io import TrainingRows
 from raytpnn.engine.chain import Chain, Place, new_work
-from raytpnn.engine.mailbox import LINE_WORDS, meet, new_mailbox
-from raytpnn.engine.meeting import map_mailbox
-from raytpnn.engine.shards import room_width
-from raytpnn.engine.subset_use import SubsetUse, resolve_subsets
+from raytpnn.engine.exchange.mailbox import LINE_WORDS, meet, new_mailbox
+from raytpnn.engine.exchange.meeting import map_mailbox
+from raytpnn.engine.rows.subset_options import SubsetUse, resolve_subsets
+from raytpnn.engine.sharded_chain import room_width
 
 EXCHANGES = 20_000
 
@@ -156,10 +156,10 @@ def actors(repetitions: int) -> None:
     """Exchanges between Ray actors, and what they mean."""
     import ray
 
-    from raytpnn.chains.courier import Courier
-    from raytpnn.chains.transport import GlooGroup
-    from raytpnn.engine.grid_meeting import StripeExchange, seat_of
-    from raytpnn.engine.meeting import Meeting
+    from raytpnn.chains.shards.carrier import Carrier
+    from raytpnn.chains.shards.transport import GlooGroup
+    from raytpnn.engine.exchange.meeting import Meeting
+    from raytpnn.engine.gpu.grid.meeting import StripeExchange, seat_of
 
     class Member:
         def shared(self, path: str, shard: int, times: int) -> float:
@@ -169,7 +169,7 @@ def actors(repetitions: int) -> None:
         def messages(self, name: str, shard: int, times: int) -> float:
             width = room_width(plan_of(simulate(500, 5)).settings, None)
             mailbox = new_mailbox(width)
-            self.courier = Courier(Meeting(mailbox, width, 2, shard), GlooGroup(2, shard, name))
+            self.carrier = Carrier(Meeting(mailbox, width, 2, shard), GlooGroup(2, shard, name))
             return seconds_of_exchange(mailbox, 2, shard, times)
 
         def stripes(self, path: str | None, name: str, shard: int, times: int) -> float:
@@ -178,7 +178,7 @@ def actors(repetitions: int) -> None:
             mailbox = new_mailbox(width) if path is None else map_mailbox(path, width)
             seat = Meeting(mailbox, width, 2, shard, seat_of(Place(2, shard, mailbox)))
             if path is None:
-                self.courier = Courier(seat, GlooGroup(2, shard, name))
+                self.carrier = Carrier(seat, GlooGroup(2, shard, name))
             exchange, sums = StripeExchange(seat), np.ones((16, 5))
             exchange(sums)
             begin = time.perf_counter()
@@ -226,9 +226,9 @@ def resident() -> dict[str, int]:
 
 def memory_of_shard(run: str, shards: int, shard: int) -> None:
     """What a process holds after it has read a shard and run a sweep, as JSON; for `memory`."""
-    from raytpnn.chains.run import Run
-    from raytpnn.engine.sweep import run_block
-    from raytpnn.storage.place import Place as Folder
+    from raytpnn.chains.run.run import Run
+    from raytpnn.engine.sweeps.sweep import run_block
+    from raytpnn.storage.places.place import Place as Folder
 
     opened = Run.open(Folder(run))
     tiny = plan_of(simulate(500, 5)).new_chain()
@@ -245,9 +245,9 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
 
 
 def memory(n: int) -> None:
-    from raytpnn.chains.run import Run
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.storage.place import Place as Folder
+    from raytpnn.chains.run.run import Run
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.storage.places.place import Place as Folder
 
     encoder, _ = Encoder.fit(np.random.default_rng(0).normal(size=(20, 2)))
     with tempfile.TemporaryDirectory() as folder:

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 import raytpnn
-from raytpnn.chains.progress import LineReporter
-from raytpnn.chains.ray_session import RaySession
-from raytpnn.chains.resources import Resources
-from raytpnn.posterior.scores import nll, rmse
+from raytpnn.chains.executors.ray_session import RaySession
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import LineReporter
+from raytpnn.posterior.evaluate.scores import nll, rmse
 
 DATA = {"boston": "boston_housing.csv", "servo": "servo.csv"}
 

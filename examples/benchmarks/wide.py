@@ -23,10 +23,10 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import numpy as np
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.expression import read_expression
+from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.preparation import prepare
-from raytpnn.data.tables import ArrayTable
+from raytpnn.data.tables.tables import ArrayTable
+from raytpnn.expression.expression import read_expression
 
 SIZES = ((22, 54_675), (57, 54_675))
 LARGE = (1_000, 54_675)

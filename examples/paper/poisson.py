@@ -26,7 +26,7 @@ from examples.paper.models.ours import paper_options, sample
 from examples.paper.runner import Case, size_of
 from examples.paper.splits import folds
 from raytpnn.data.synthetic import Synthetic, make_poisson
-from raytpnn.posterior.scores import rmse
+from raytpnn.posterior.evaluate.scores import rmse
 
 NAME = "poisson"
 TITLE = "Counts (Poisson regression)"

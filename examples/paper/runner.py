@@ -209,10 +209,10 @@ def on_ray(
     cases: Sequence[Case], folder: str | None, jobs: int | None, address: str | None
 ) -> Iterator[tuple[Case, list[dict[str, Any]]]]:
     """As Ray tasks, in the order in which they end; chains of a case share its CPUs."""
-    from raytpnn.chains.progress import make_reporter
-    from raytpnn.chains.ray_session import RaySession
-    from raytpnn.chains.resources import Resources
-    from raytpnn.engine.warm import compile_all
+    from raytpnn.chains.executors.ray_session import RaySession
+    from raytpnn.chains.executors.resources import Resources
+    from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.engine.precompile import compile_all
     from raytpnn.validation.execute import cpus_a_task
 
     with RaySession(address, Resources(), make_reporter(False)):

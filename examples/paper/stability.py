@@ -2,8 +2,8 @@
 
     python -m examples.paper.stability [--chains 4] [--warmup 1000] [--draws 1000]
 
-`raytpnn.posterior.stability` on all rows of a data set. A component that no fit holds counts as 0, one that
-a single fit holds as 0.8; shorter chains make more of these.
+`raytpnn.posterior.evaluate.stability` on all rows of a data set. A component that no fit holds counts as 0, one
+that a single fit holds as 0.8; shorter chains make more of these.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from examples.paper.models.base import Size, Task
 from examples.paper.models.ours import sample
 from examples.paper.runner import Case, size_of
 from examples.paper.splits import split
-from raytpnn.posterior.stability import stability_score
+from raytpnn.posterior.evaluate.stability import stability_score
 
 NAME = "stability"
 TITLE = "Stability of components"

@@ -21,7 +21,7 @@ from examples.paper.models.base import Size, Task
 from examples.paper.models.ours import paper_options, sample
 from examples.paper.runner import Case
 from examples.paper.splits import split
-from raytpnn.posterior.scores import rmse
+from raytpnn.posterior.evaluate.scores import rmse
 
 NAME = "trajectory"
 TITLE = "RMSE over iterations"

@@ -20,7 +20,7 @@ from examples.paper.markdown import grid
 from examples.paper.models import MODELS
 from examples.paper.models.base import Size, Task
 from examples.paper.splits import SPLITS, split
-from raytpnn.posterior.scores import rmse
+from raytpnn.posterior.evaluate.scores import rmse
 
 LEFT_OUT = 3
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from raytpnn.chains.watch import Watched
-from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name
+from raytpnn.chains.monitoring.watched import Watched
 from raytpnn.storage.checks import mapping, named, number, whole
+from raytpnn.storage.formats.checkpoint import Checkpoint, checkpoint_name
 
 __all__ = ["BlockReport"]
 

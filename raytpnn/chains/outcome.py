@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.conduct import Ways
-from raytpnn.chains.coordinator import Finish, Journal
+from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Length, Plan
-from raytpnn.chains.report import BlockReport
-from raytpnn.posterior.tempering import TemperingReport
+from raytpnn.chains.run_chains import RunSetup
+from raytpnn.chains.schedule.scheduler import Finish, Journal
+from raytpnn.convergence.tempering import TemperingReport
 
 __all__ = ["options_of", "outcome_of"]
 
@@ -42,7 +42,7 @@ def options_of(
     }
 
 
-def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: Ways) -> dict[str, Any]:
+def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: RunSetup) -> dict[str, Any]:
     """How it went."""
     last = [reports[max(reports)] if reports else None for reports in journal.reports]
     return {

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.tempering import Tempering
-from raytpnn.data.bins import Bins
-from raytpnn.data.rows_io import TrainingRows
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.rows.rows_io import TrainingRows
+from raytpnn.engine.backends import block_runner, ensemble_runner
 from raytpnn.engine.chain import Chain, new_state
-from raytpnn.engine.execution import block_runner, ensemble_runner
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import (
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import (
     Problem,
     Scaling,
     build_problem,
@@ -22,12 +20,14 @@ from raytpnn.engine.setup import (
     residual_variance,
     scale_response,
 )
-from raytpnn.engine.shards import ShardedChain
-from raytpnn.engine.subset_use import SubsetUse
-from raytpnn.model.families import Family
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.sharded_chain import ShardedChain
+from raytpnn.engine.tempering.options import Tempering
+from raytpnn.engine.tempering.replicas import ReplicaSet
+from raytpnn.families import Family
+from raytpnn.forward.probe import probe_of, probe_rows
 from raytpnn.model.prior import Prior
-from raytpnn.posterior.probe import probe_of, probe_rows
-from raytpnn.storage.length import BLOCK_SWEEPS, Length
+from raytpnn.storage.formats.length import BLOCK_SWEEPS, Length
 
 __all__ = ["BLOCK_SWEEPS", "Length", "Plan", "make_plan"]
 

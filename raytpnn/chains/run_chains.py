@@ -8,35 +8,35 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from raytpnn.chains.adaptive import WeightTeacher
-from raytpnn.chains.block_log import BlockLog
-from raytpnn.chains.coordinator import Finish, Goal, Journal, run_blocks
-from raytpnn.chains.executor import Executor
-from raytpnn.chains.monitor import Monitor
-from raytpnn.chains.observer import Observer
-from raytpnn.chains.ownership import OwnerCheck
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.base import Executor
+from raytpnn.chains.executors.ray_session import RaySession
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.executors.sharding import Sharding, team_for
+from raytpnn.chains.executors.threads import ThreadExecutor
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.observe.block_log import BlockLog
+from raytpnn.chains.observe.observer import Observer
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import RaySession
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.resources import Resources
-from raytpnn.chains.run import Run, resumable
-from raytpnn.chains.sharding import Sharding, team_for
-from raytpnn.chains.spread import run_part
-from raytpnn.chains.store import MemoryStore
-from raytpnn.chains.threads import ThreadExecutor
-from raytpnn.posterior.probe import compile_sizes
+from raytpnn.chains.run.ownership import OwnerCheck
+from raytpnn.chains.run.run import Run, resumable
+from raytpnn.chains.run.store import MemoryStore
+from raytpnn.chains.schedule.scheduler import Finish, Goal, Journal, run_blocks
+from raytpnn.chains.work.adaptive_weights import WeightTeacher
+from raytpnn.chains.work.parts import run_part
+from raytpnn.engine.tempering.replicas import ReplicaSet
+from raytpnn.forward.probe import compile_sizes
 from raytpnn.storage.errors import RunError
 
-__all__ = ["Ways", "conduct", "connected", "empty_journal", "journal_of"]
+__all__ = ["RunSetup", "connected", "empty_journal", "journal_of", "run_chains"]
 
 # Draws of all chains below which there is no verdict but that they are too few.
 FEWEST_DRAWS = 100
 
 
 @dataclass(frozen=True)
-class Ways:
+class RunSetup:
     """How to run the chains; none of it changes a draw.
 
     Attributes
@@ -80,8 +80,8 @@ def journal_of(run: Run) -> tuple[Journal, list[str]]:
     return Journal(to_do, reports, run.dropped_rounds), problems
 
 
-def conduct(
-    plan: Plan, store: MemoryStore | Run, journal: Journal, names: Sequence[str], ways: Ways
+def run_chains(
+    plan: Plan, store: MemoryStore | Run, journal: Journal, names: Sequence[str], ways: RunSetup
 ) -> Finish:
     """Run what is to do.
 
@@ -93,7 +93,7 @@ def conduct(
     journal : Journal
     names : sequence of str
         Of the features.
-    ways : Ways
+    ways : RunSetup
     """
     length = plan.length
     monitor = Monitor(length.chains, names, plan.watched, length)
@@ -137,7 +137,7 @@ def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Fini
     return finish
 
 
-def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways: Ways) -> list[Observer]:
+def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways: RunSetup) -> list[Observer]:
     """Those who look on: the log of a run on disk, and figures for Prometheus where there is Ray."""
     if not isinstance(store, Run):
         return []
@@ -145,28 +145,28 @@ def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways:
     if store.lease is not None:
         observers.append(OwnerCheck(store.lease))
     if ways.on_ray:
-        from raytpnn.chains.metrics import RunMetrics
+        from raytpnn.chains.observe.metrics import RunMetrics
 
         done = sum(len(reports) for reports in journal.reports)
         observers.append(RunMetrics(str(store.place), plan.length, done))
     return observers
 
 
-def connected(ways: Ways) -> AbstractContextManager[Any]:
+def connected(ways: RunSetup) -> AbstractContextManager[Any]:
     """Connect to Ray if chains are to run there: what is wrong with it shows before anything is written."""
     if not ways.on_ray:
         return nullcontext()
     return RaySession(ways.address, ways.resources, ways.reporter, ways.sharding)
 
 
-def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
+def make_executor(plan: Plan, store: MemoryStore | Run, ways: RunSetup) -> Executor:
     """Workers for a run; those on Ray need it connected."""
     if not ways.on_ray:
         return ThreadExecutor(plan, store.store if isinstance(store, Run) else store)
     assert isinstance(store, Run)
     from importlib.metadata import version
 
-    from raytpnn.engine.warm import compile_all
+    from raytpnn.engine.precompile import compile_all
 
     if plan.backend not in ("reference", "cuda") or (plan.backend == "cuda" and plan.shards > 1):
         # Else every worker would compile for itself.
@@ -178,8 +178,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
             ensemble.run(0, 1, 1, 1)
             if plan.spread and isinstance(ensemble, ReplicaSet):
                 run_part(ensemble, 0, 0, 1, 1, 1)
-    from raytpnn.chains.ray_executor import RayExecutor
-    from raytpnn.chains.ray_spread import SpreadExecutor
+    from raytpnn.chains.executors.ray_executor import RayExecutor
+    from raytpnn.chains.executors.ray_replicas import SpreadExecutor
 
     uri, chains = store.place.uri, plan.length.chains
     fence = None if store.lease is None else store.lease.fence
@@ -189,8 +189,8 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: Ways) -> Executor:
 
         team = team_for(ways.sharding, ways.resources, [node for node in ray.nodes() if node["Alive"]])
         if team.workers > 1:
-            from raytpnn.chains.ray_shards import ShardExecutor
-            from raytpnn.engine.meeting import compile_meeting
+            from raytpnn.chains.shards.ray_shards import ShardExecutor
+            from raytpnn.engine.exchange.meeting import compile_meeting
 
             compile_meeting()
             return ShardExecutor(uri, chains, ways.sharding, team, *asked[1:])

@@ -10,19 +10,19 @@ from typing import Annotated
 
 import typer
 
-from raytpnn.cli.demo import demo
-from raytpnn.cli.diagnose import diagnose
-from raytpnn.cli.doctor import doctor
-from raytpnn.cli.fit import fit
-from raytpnn.cli.genes import genes
+from raytpnn.cli.commands.demo import demo
+from raytpnn.cli.commands.diagnose import diagnose
+from raytpnn.cli.commands.doctor import doctor
+from raytpnn.cli.commands.fit import fit
+from raytpnn.cli.commands.genes import genes
+from raytpnn.cli.commands.inspect import inspect
+from raytpnn.cli.commands.predict import predict
+from raytpnn.cli.commands.repair import repair
+from raytpnn.cli.commands.report import report
+from raytpnn.cli.commands.resume import resume
+from raytpnn.cli.commands.tune import tune
+from raytpnn.cli.commands.watch import watch
 from raytpnn.cli.group import Commands
-from raytpnn.cli.inspect import inspect
-from raytpnn.cli.predict import predict
-from raytpnn.cli.repair import repair
-from raytpnn.cli.report import report
-from raytpnn.cli.resume import resume
-from raytpnn.cli.tune import tune
-from raytpnn.cli.watch import watch
 
 __all__ = ["app"]
 

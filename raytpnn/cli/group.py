@@ -22,7 +22,7 @@ TOLD_OF_DATA, DATA_MODULES = (TypeError, KeyError), "raytpnn.data."
 
 def say(text: str) -> None:
     """A line to standard error, at once, without credentials of URIs in it."""
-    from raytpnn.storage.uris import shown
+    from raytpnn.storage.places.uris import shown
 
     print(shown(text), file=sys.stderr, flush=True)
 
@@ -49,7 +49,7 @@ class Commands(TyperGroup):
         except Exception as problem:
             if hasattr(problem, "message"):
                 # Wrong use, which Typer tells itself.
-                from raytpnn.storage.uris import shown
+                from raytpnn.storage.places.uris import shown
 
                 problem.message = shown(str(problem.message))
             if is_ours(problem) or os.environ.get("RAYTPNN_DEBUG", "0") not in ("", "0"):

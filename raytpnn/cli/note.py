@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from raytpnn.storage.checks import named, number
-from raytpnn.storage.manifest import read_manifest
-from raytpnn.storage.place import Place
+from raytpnn.storage.formats.manifest import read_manifest
+from raytpnn.storage.places.place import Place
 
 __all__ = ["NOTE", "noted_targets", "read_note", "write_note"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import COLUMNS, assess, decides
-from raytpnn.posterior.forecast import Apart, outlook
-from raytpnn.posterior.odd_chains import OddChain, odd_chains, worst_rhat
+from raytpnn.convergence.diagnostics import COLUMNS, assess, decides
+from raytpnn.convergence.forecast import Apart, outlook
+from raytpnn.convergence.odd_chains import OddChain, odd_chains, worst_rhat
 
 if TYPE_CHECKING:
     import pandas as pd

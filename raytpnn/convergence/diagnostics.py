@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from raytpnn.model.families import Family
-from raytpnn.posterior.draws import Draws
+from raytpnn.draws.draws import Draws
+from raytpnn.families import Family
 
 __all__ = [
     "COLUMNS",

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from raytpnn.posterior.diagnostics import MIN_DRAWS, assess, decides, ess_of
+from raytpnn.convergence.diagnostics import MIN_DRAWS, assess, decides, ess_of
 
 if TYPE_CHECKING:
     import pandas as pd

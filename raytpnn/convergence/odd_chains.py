@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import MIN_DRAWS, assess
+from raytpnn.convergence.diagnostics import MIN_DRAWS, assess
 
 __all__ = ["OddChain", "odd_chains", "worst_rhat"]
 

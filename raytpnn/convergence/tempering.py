@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.evidence import Evidence, log_evidence
+from raytpnn.convergence.evidence import Evidence, log_evidence
 
 __all__ = ["TemperingReport", "TemperingSummary"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.cells import is_missing, numbers_or_text
-from raytpnn.data.tables import quoted, series_values
-from raytpnn.model.families import Family
+from raytpnn.data.tables.cells import is_missing, numbers_or_text
+from raytpnn.data.tables.tables import quoted, series_values
+from raytpnn.families import Family
 
 __all__ = ["Response", "as_offset", "as_response", "as_weights"]
 
@@ -175,7 +175,7 @@ def one_column(values: Any, what: str) -> np.ndarray:
         refuse_width(values.shape, what)
         values = values.column(0)
     if arrow is not None and isinstance(values, (arrow.Array, arrow.ChunkedArray)):
-        from raytpnn.data.arrow import arrow_values
+        from raytpnn.data.tables.arrow import arrow_values
 
         return arrow_values(arrow.chunked_array(values) if isinstance(values, arrow.Array) else values, what)
     array = np.asarray(values)

@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.streamed_table import StreamedTable
-from raytpnn.data.tables import Table, as_table
-from raytpnn.storage.beside import part_name
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.tables.streamed_table import StreamedTable
+from raytpnn.data.tables.tables import Table, as_table
+from raytpnn.storage.places.atomic_files import part_name
 
 __all__ = ["RoomForCodes", "available_memory", "fit_training", "training_columns", "training_table"]
 
@@ -47,7 +47,7 @@ def training_table(X: Any, streaming: bool | None = None) -> Table:
 
     Parameters
     ----------
-    X : as for `raytpnn.data.tables.as_table`, or a folder of Parquet files
+    X : as for `raytpnn.data.tables.tables.as_table`, or a folder of Parquet files
     streaming : bool, optional
         Whether the rows of Parquet files are read a batch at a time, twice, instead of all at once. If not
         given: when they would take more than half of the free memory. A folder is always streamed.

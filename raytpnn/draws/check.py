@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.posterior.draws import Draws
+from raytpnn.draws.draws import Draws
 
 __all__ = ["check_draws"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from raytpnn.storage.length import Counted
+from raytpnn.storage.formats.length import Counted
 
 __all__ = ["Draws"]
 

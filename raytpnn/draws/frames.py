@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from raytpnn.posterior.draws import Draws
+from raytpnn.draws.draws import Draws
 
 __all__ = ["scalar_table", "term_table"]
 

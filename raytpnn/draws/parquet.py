@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior.draws import Draws
-from raytpnn.storage.lists import combined, numbers, starts
+from raytpnn.draws.draws import Draws
+from raytpnn.storage.formats.list_columns import combined, numbers, starts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ __all__ = ["COLUMNS", "KINDS", "draws_from_arrow", "draws_to_arrow"]
 SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
 FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}
 COLUMNS = ("draw", *SCALARS, "beta", *FACTORS)
-# What a column of a file must hold, see `raytpnn.storage.parquet_files`.
+# What a column of a file must hold, see `raytpnn.storage.formats.parquet_files`.
 KINDS = {
     "draw": "whole",
     **dict.fromkeys(SCALARS, "number"),

@@ -28,7 +28,7 @@ def local_backend(backend: str, shards: int = 1) -> str:
     """
     check_backend(backend)
     if backend in ("auto", "cuda"):
-        from raytpnn.engine.device import DeviceError, find_devices
+        from raytpnn.engine.gpu.device import DeviceError, find_devices
 
         try:
             count = len(find_devices())
@@ -51,18 +51,20 @@ def block_runner(backend: str) -> Any:
     """
     check_backend(backend)
     if backend == "cuda":
-        raise ValueError("chains of backend 'cuda' run together, see raytpnn.engine.cuda; not one by one")
-    from raytpnn.engine.sweep import run_block
+        raise ValueError(
+            "chains of backend 'cuda' run together, see raytpnn.engine.gpu.chains; not one by one"
+        )
+    from raytpnn.engine.sweeps.sweep import run_block
 
     if backend == "reference":
-        from raytpnn.engine.reference import reference_of
+        from raytpnn.engine.reference.execution import reference_of
 
         return reference_of(run_block)
     return run_block
 
 
 class EnsembleRunner(NamedTuple):
-    """Functions that run an ensemble of replicas, see `raytpnn.engine.ensemble`."""
+    """Functions that run an ensemble of replicas, see `raytpnn.engine.sweeps.ensemble`."""
 
     begin: Any
     sweep: Any
@@ -75,7 +77,7 @@ class EnsembleRunner(NamedTuple):
 def ensemble_runner(backend: str) -> EnsembleRunner:
     """Functions that run an ensemble; raises like `block_runner`."""
     block_runner(backend)
-    from raytpnn.engine import ensemble
+    from raytpnn.engine.sweeps import ensemble
 
     runner = EnsembleRunner(
         ensemble.begin_replicas,
@@ -85,7 +87,7 @@ def ensemble_runner(backend: str) -> EnsembleRunner:
         ensemble.run_replica,
     )
     if backend == "reference":
-        from raytpnn.engine.reference import reference_of
+        from raytpnn.engine.reference.execution import reference_of
 
         return EnsembleRunner(*(reference_of(function) for function in runner))
     return runner

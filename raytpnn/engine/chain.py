@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit_addresses
+from raytpnn.engine.problem import Problem, new_record_of
+from raytpnn.engine.records import (
     B_GAMMA,
     BATCH,
     DELAYED,
@@ -27,9 +29,7 @@ from raytpnn.engine.layout import (
     WORK,
     Record,
 )
-from raytpnn.engine.setup import Problem, new_record_of
-from raytpnn.engine.stripes import partial_width
-from raytpnn.engine.units import unit_addresses
+from raytpnn.engine.rows.reduction import partial_width
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
@@ -224,7 +224,7 @@ class Chain:
     state : numpy.record of layout STATE
         Where the chain starts; it moves on with every block.
     run_block
-        The compiled function or its reference, see `raytpnn.engine.execution`.
+        The compiled function or its reference, see `raytpnn.engine.backends`.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw, counted over all shards.
     place : Place

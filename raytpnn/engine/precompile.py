@@ -13,8 +13,8 @@ import sys
 
 import numpy as np
 
-from raytpnn.engine.sweep import run_block
-from raytpnn.engine.units import UNIT_NAMES, compile_unit, is_cached, unit_addresses
+from raytpnn.engine.jit.function_table import UNIT_NAMES, compile_unit, is_cached, unit_addresses
+from raytpnn.engine.sweeps.sweep import run_block
 
 __all__ = ["CompileHelper"]
 
@@ -51,7 +51,7 @@ class CompileHelper:
         cold = not is_cached("joint_beta") and not is_cached("evaluate")
         if wanted and cold and sys.executable and (os.cpu_count() or 1) > 1:
             # -P: the package that this process uses, not one that lies in the current folder.
-            command = [sys.executable, "-P", "-m", "raytpnn.engine.warm"]
+            command = [sys.executable, "-P", "-m", "raytpnn.engine.precompile"]
             try:
                 self._process = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -100,9 +100,9 @@ def compile_block_runner() -> None:
     from numba import typeof, types
 
     from raytpnn.engine.chain import new_record
-    from raytpnn.engine.layout import SETTINGS
-    from raytpnn.engine.setup import new_record_of
-    from raytpnn.engine.types import CHAIN
+    from raytpnn.engine.jit.signatures import CHAIN
+    from raytpnn.engine.problem import new_record_of
+    from raytpnn.engine.records import SETTINGS
 
     settings = new_record_of(SETTINGS)
     settings.K_max = settings.max_order = 1

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.engine.layout import PROBLEM, SETTINGS
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
-from raytpnn.model.families import Family
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import PROBLEM, SETTINGS
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.families import Family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import stripe_starts
 

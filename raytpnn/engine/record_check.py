@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import (
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.problem import new_record_of
+from raytpnn.engine.records import (
     B_GAMMA,
     DELAYED_IF_IT_PAYS,
     INTERCEPT,
@@ -23,7 +24,6 @@ from raytpnn.engine.layout import (
     STATE,
     TEMPERATURE,
 )
-from raytpnn.engine.setup import new_record_of
 
 __all__ = ["check_checkpoint", "check_feature_weights", "check_state", "settings_of"]
 

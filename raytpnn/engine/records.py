@@ -1,6 +1,6 @@
 """The records a chain works on: shared by every execution.
 
-Everything of fixed size is a field; arrays that grow with the data are addresses, see `memory.py`.
+Everything of fixed size is a field; arrays that grow with the data are addresses, see `pointers.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 # Room in a state. Fixed, so that another K_max or max_order compiles nothing.
 MOST_TERMS = 1024
 MOST_VARIABLES = 16
-# Functions compiled apart, see `units.py`; room for some more.
+# Functions compiled apart, see `function_table.py`; room for some more.
 MOST_UNITS = 48
 
 # Slots of State.scalar.

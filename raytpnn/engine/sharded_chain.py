@@ -1,4 +1,4 @@
-"""Rows of one chain in shards: every shard has the same state and decides alike, see `stripes.py`.
+"""Rows of one chain in shards: every shard has the same state and decides alike, see `reduction.py`.
 
 Shard g of G owns stripes 16 g / G to 16 (g + 1) / G - 1. It runs the whole sampler on its rows and the same
 random numbers, and meets the others wherever rows are summed up. What they come to is the same, bit by bit,
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.chain import Block, Chain, Place
-from raytpnn.engine.layout import PROBLEM, STOP
-from raytpnn.engine.mailbox import BROKEN_WORD, HEADER_WORDS, STOPPED, new_mailbox
-from raytpnn.engine.meeting import Meeting, MeetingBroken
-from raytpnn.engine.setup import Problem, new_record_of
-from raytpnn.engine.stripes import partial_width
+from raytpnn.engine.exchange.mailbox import BROKEN_WORD, HEADER_WORDS, STOPPED, new_mailbox
+from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
+from raytpnn.engine.problem import Problem, new_record_of
+from raytpnn.engine.records import PROBLEM, STOP
+from raytpnn.engine.rows.reduction import partial_width
 from raytpnn.numerics.lanes import STRIPES, stripe_starts
 
 __all__ = [

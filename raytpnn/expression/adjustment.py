@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.cells import is_missing, level_text
-from raytpnn.data.tables import quoted
-from raytpnn.data.targets import cells_of, find_column, plain_level
+from raytpnn.data.tables.cells import is_missing, level_text
+from raytpnn.data.tables.tables import quoted
+from raytpnn.expression.targets import cells_of, find_column, plain_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +162,7 @@ class Adjustment:
 
 def mode(design: np.ndarray, y: np.ndarray, family: str) -> np.ndarray:
     """Posterior mode of the coefficients, (k,), by Newton's method; the intercept is free."""
-    from raytpnn.model.families import get_family
+    from raytpnn.families import get_family
 
     scale = float(np.std(y)) or 1.0 if family == "gaussian" else 1.0
     location = float(np.mean(y)) if family == "gaussian" else 0.0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raytpnn.data.tables import quoted
+from raytpnn.data.tables.tables import quoted
 
 __all__ = ["Annotation", "read_annotation", "split_symbols"]
 
@@ -93,8 +93,8 @@ def read_annotation(path: str | os.PathLike[str]) -> Annotation:
     """
     import pandas as pd
 
-    from raytpnn.data.files import ending_of
-    from raytpnn.data.series_matrix import opened
+    from raytpnn.data.tables.files import ending_of
+    from raytpnn.expression.series_matrix import opened
 
     file = Path(path)
     if not file.is_file():

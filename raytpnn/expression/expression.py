@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
-from raytpnn.data.tables import ArrayTable, SparseTable, Table
+from raytpnn.data.tables.tables import ArrayTable, SparseTable, Table
+from raytpnn.expression.annotation import Annotation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,8 +88,8 @@ class Expression:
         return replace(self, values=values, samples=self.samples.iloc[chosen])
 
     def target(self, name: str, positive: Any = None) -> tuple[Response, np.ndarray, str]:
-        """See `raytpnn.data.targets.target_of`."""
-        from raytpnn.data.targets import target_of
+        """See `raytpnn.expression.targets.target_of`."""
+        from raytpnn.expression.targets import target_of
 
         return target_of(self, name, positive)
 
@@ -136,29 +136,29 @@ def read_expression(
     ValueError, FileNotFoundError
         If a file cannot be read; the message names the file, and the line where there is one.
     """
-    from raytpnn.data.sample_sheet import SampleSheet
+    from raytpnn.expression.sample_sheet import SampleSheet
 
     if orientation not in ORIENTATIONS:
         raise ValueError(f"orientation must be one of {', '.join(ORIENTATIONS)}, not {orientation!r}")
     sheet = None if samples is None else SampleSheet(Path(samples))
     if not isinstance(path, (str, os.PathLike)):
-        from raytpnn.data.anndata_files import from_anndata
+        from raytpnn.expression.anndata_files import from_anndata
 
         return joined(from_anndata(path, layer), sheet)
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"no file {str(file)!r}" + (": it is a folder" if file.is_dir() else ""))
-    from raytpnn.data.files import ending_of, is_expression_file
-    from raytpnn.data.matrix_files import read_matrix
+    from raytpnn.data.tables.files import ending_of, is_expression_file
+    from raytpnn.expression.matrix_files import read_matrix
 
     if ending_of(file) in (".h5ad", ".h5"):
-        from raytpnn.data.anndata_files import read_h5
+        from raytpnn.expression.anndata_files import read_h5
 
         return joined(read_h5(file, layer), sheet)
     if layer is not None:
         raise ValueError(f"{str(file)!r} has no layers; layer={layer!r} is for .h5ad files")
     if is_expression_file(file):
-        from raytpnn.data.series_matrix import read_series_matrix
+        from raytpnn.expression.series_matrix import read_series_matrix
 
         values, ids, table = read_series_matrix(file)
         return joined(assemble(values, ids, table, file.name, []), sheet)
@@ -196,7 +196,7 @@ def distinct(ids: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         taken.add(new)
         unique.append(new)
     twice = [name for name, number in count.items() if number > 1]
-    from raytpnn.data.tables import quoted
+    from raytpnn.data.tables.tables import quoted
 
     return tuple(unique), [
         f"{len(twice)} feature id(s) stand for several features, numbered (2), (3), ...: {quoted(twice)}"

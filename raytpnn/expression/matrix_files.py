@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.files import ending_of
-from raytpnn.data.growable import Growable
-from raytpnn.data.sample_lines import as_cells
-from raytpnn.data.sample_sheet import SampleSheet
-from raytpnn.data.series_matrix import opened
-from raytpnn.data.short_lines import first_short_line
-from raytpnn.data.tables import quoted
+from raytpnn.data.encoding.buffers import Growable
+from raytpnn.data.tables.files import ending_of
+from raytpnn.data.tables.short_lines import first_short_line
+from raytpnn.data.tables.tables import quoted
+from raytpnn.expression.sample_lines import as_cells
+from raytpnn.expression.sample_sheet import SampleSheet
+from raytpnn.expression.series_matrix import opened
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.sample_lines import as_cells
-from raytpnn.data.tables import quoted
+from raytpnn.data.tables.tables import quoted
+from raytpnn.expression.sample_lines import as_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ def read_as_text(path: Path) -> pd.DataFrame:
     """Read a sheet, all cells as text."""
     import pandas as pd
 
-    from raytpnn.data.files import ending_of
+    from raytpnn.data.tables.files import ending_of
 
     if not path.is_file():
         raise FileNotFoundError(f"no sample sheet {str(path)!r}")

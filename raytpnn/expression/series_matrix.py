@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from raytpnn.data.growable import Growable
-from raytpnn.data.sample_lines import sample_table
-from raytpnn.data.tables import quoted
+from raytpnn.data.encoding.buffers import Growable
+from raytpnn.data.tables.tables import quoted
+from raytpnn.expression.sample_lines import sample_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def read_series_matrix(path: Path) -> tuple[np.ndarray, list[str], pd.DataFrame]
         "null".
     feature_ids : list of p str
     samples : DataFrame
-        A row a sample; see `raytpnn.data.sample_lines`.
+        A row a sample; see `raytpnn.expression.sample_lines`.
 
     Raises
     ------

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.cells import is_missing, is_number, level_text, numbers_or_text
 from raytpnn.data.response import Response
-from raytpnn.data.tables import quoted
+from raytpnn.data.tables.cells import is_missing, is_number, level_text, numbers_or_text
+from raytpnn.data.tables.tables import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raytpnn.data.expression import Expression
+    from raytpnn.expression.expression import Expression
 
 __all__ = ["cells_of", "level_counts", "plain_level", "target_of"]
 
@@ -39,7 +39,7 @@ def level_counts(cells: np.ndarray) -> dict[str, int]:
 
 def cells_of(series: pd.Series) -> np.ndarray:
     """Cells of a column of the sample table: numbers, or objects."""
-    from raytpnn.data.tables import series_values
+    from raytpnn.data.tables.tables import series_values
 
     return numbers_or_text(series_values(series, str(series.name)), str(series.name))[1]
 

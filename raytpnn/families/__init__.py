@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from raytpnn.model.families.base import Family
-from raytpnn.model.families.bernoulli import Bernoulli
-from raytpnn.model.families.gaussian import Gaussian
-from raytpnn.model.families.poisson import Poisson
+from raytpnn.families.base import Family
+from raytpnn.families.bernoulli import Bernoulli
+from raytpnn.families.gaussian import Gaussian
+from raytpnn.families.poisson import Poisson
 
 __all__ = ["FAMILIES", "Bernoulli", "Family", "Gaussian", "Poisson", "get_family"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raytpnn.model.families import bernoulli, gaussian, poisson
+from raytpnn.families import bernoulli, gaussian, poisson
 from raytpnn.numerics.jit import internal
 
 __all__ = ["family_rows"]

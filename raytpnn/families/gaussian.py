@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD, Family
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD, Family
 from raytpnn.numerics.jit import internal
 
 __all__ = ["Gaussian", "rows"]

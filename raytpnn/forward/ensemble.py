@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.posterior.draws import Draws
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.draws.draws import Draws
 
 __all__ = ["Ensemble", "Terms"]
 

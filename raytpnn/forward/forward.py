@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.numerics.elementary import exp
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.jit import fast, fast_internal
-from raytpnn.posterior.packs import Packs
-from raytpnn.posterior.vectors import (
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.fast_math import fast, fast_internal
+from raytpnn.forward.packs import Packs
+from raytpnn.forward.vectors import (
     LANES,
     add_at,
     add_product_at,
@@ -16,6 +15,7 @@ from raytpnn.posterior.vectors import (
     aligned_empty,
     set_product_at,
 )
+from raytpnn.numerics.elementary import exp
 
 __all__ = ["Evaluator"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.device import Device
-from raytpnn.engine.device_memory import on_device
-from raytpnn.model.families import Family
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.packs import Packs
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.memory import on_device
+from raytpnn.families import Family
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.packs import Packs
+from raytpnn.forward.prediction import Predictor
 
 __all__ = ["DevicePredictor", "latent_on_device"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.posterior.draws import Draws
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.draws.draws import Draws
 
 __all__ = ["factor_table", "latent", "term_values"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.model.families import Family
+from raytpnn.families import Family
+from raytpnn.forward.fast_math import fast
 from raytpnn.numerics.elementary import exp
-from raytpnn.posterior.jit import fast
 
 __all__ = ["add_mean_response"]
 

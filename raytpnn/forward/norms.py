@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.posterior.forward import Evaluator
-from raytpnn.posterior.parallel import even_ranges, run_all
-from raytpnn.posterior.prediction import PARTS, Predictor
-from raytpnn.posterior.vectors import LANES
+from raytpnn.forward.forward import Evaluator
+from raytpnn.forward.prediction import PARTS, Predictor
+from raytpnn.forward.vectors import LANES
+from raytpnn.parallel.threads import even_ranges, run_all
 
 __all__ = ["MAX_ROWS", "Norms", "component_norms", "evenly_spaced", "gathered"]
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.vectors import LANES
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.vectors import LANES
 
 __all__ = ["Packs", "pack_by_component", "pack_by_draw"]
 

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from raytpnn.model.families import Family
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.forward import Evaluator
-from raytpnn.posterior.packs import Packs, pack_by_component, pack_by_draw
-from raytpnn.posterior.parallel import even_ranges, run_all
-from raytpnn.posterior.response import add_mean_response
-from raytpnn.posterior.vectors import LANES
+from raytpnn.families import Family
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.forward import Evaluator
+from raytpnn.forward.mean_response import add_mean_response
+from raytpnn.forward.packs import Packs, pack_by_component, pack_by_draw
+from raytpnn.forward.vectors import LANES
+from raytpnn.parallel.threads import even_ranges, run_all
 
 __all__ = ["Predictor"]
 

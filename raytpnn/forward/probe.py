@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import component_norms, evenly_spaced
-from raytpnn.posterior.parallel import at_most
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.draws.draws import Draws
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.norms import component_norms, evenly_spaced
+from raytpnn.forward.prediction import Predictor
+from raytpnn.parallel.threads import at_most
 
 __all__ = ["NO_SIZES", "PROBE_ROWS", "Sizes", "compile_sizes", "component_sizes", "probe_of", "probe_rows"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
+from raytpnn.data.encoding.bins import Bins
 
 __all__ = ["factor", "height", "phi"]
 

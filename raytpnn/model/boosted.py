@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.marginal import marginal_scores
-from raytpnn.model.families import Family
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.families import Family
+from raytpnn.model.marginal import marginal_scores
 
 __all__ = ["xgboost_scores"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.tables import quoted
-from raytpnn.model.families import Family
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.tables.tables import quoted
+from raytpnn.families import Family
 
 __all__ = ["SCHEMES", "UNIFORM_SHARE", "resolve_feature_weights"]
 
@@ -78,11 +78,11 @@ def scheme_scores(
 ) -> np.ndarray:
     """Compute importances by a named scheme, (p,), not yet a distribution."""
     if scheme == "marginal":
-        from raytpnn.data.marginal import marginal_scores
+        from raytpnn.model.marginal import marginal_scores
 
         return marginal_scores(bins, y, family, sample_weight)
     if scheme == "xgboost":
-        from raytpnn.data.boosted import xgboost_scores
+        from raytpnn.model.boosted import xgboost_scores
 
         return xgboost_scores(bins, y, family, sample_weight)
     choices = "None, an array, " + ", ".join(repr(name) for name in SCHEMES)

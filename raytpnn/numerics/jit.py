@@ -21,7 +21,7 @@ WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper
 def _stamp_of_sources() -> tuple[float, int]:
     """Newest change and total size of all compiled sources."""
     package = Path(__file__).parent.parent
-    folders = ("numerics", "model", "engine")
+    folders = ("numerics", "families", "model", "engine")
     stats = [path.stat() for folder in folders for path in (package / folder).rglob("*.py")]
     return max(stat.st_mtime for stat in stats), sum(stat.st_size for stat in stats)
 

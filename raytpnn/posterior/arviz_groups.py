@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import by_chain, scalar_quantities
-from raytpnn.posterior.norms import evenly_spaced
+from raytpnn.convergence.diagnostics import by_chain, scalar_quantities
+from raytpnn.forward.norms import evenly_spaced
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

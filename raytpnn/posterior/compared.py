@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior.advice import Evidence
-from raytpnn.posterior.diagnostics import by_chain, scalar_quantities
-from raytpnn.posterior.probe import Sizes, component_sizes, probe_of, probe_rows
+from raytpnn.convergence.advice import Evidence
+from raytpnn.convergence.diagnostics import by_chain, scalar_quantities
+from raytpnn.forward.probe import Sizes, component_sizes, probe_of, probe_rows
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.model.families import Family
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import MAX_ROWS, Norms, component_norms, evenly_spaced
-from raytpnn.posterior.observed import as_shift, encode_response
-from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.draws.draws import Draws
+from raytpnn.families import Family
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.norms import MAX_ROWS, Norms, component_norms, evenly_spaced
+from raytpnn.forward.prediction import LATENT_ENTRIES, Predictor, row_blocks
+from raytpnn.posterior.evaluate.observed import as_shift, encode_response
 
 __all__ = ["Fitted"]
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.posterior.evaluate.mixture import mixture_log_density, mixture_quantiles
 from raytpnn.posterior.fitted import Fitted
-from raytpnn.posterior.mixture import mixture_log_density, mixture_quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.posterior.advice import Judgement
-    from raytpnn.posterior.draws import Draws
-    from raytpnn.posterior.loo import Loo
-    from raytpnn.posterior.tempering import TemperingSummary
+    from raytpnn.convergence.advice import Judgement
+    from raytpnn.convergence.tempering import TemperingSummary
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.draws.draws import Draws
+    from raytpnn.posterior.evaluate.loo import Loo
 
 __all__ = ["Posterior"]
 
@@ -70,8 +70,8 @@ class Posterior(Fitted):
         """
         from copy import copy
 
-        from raytpnn.engine.device import find_devices
-        from raytpnn.posterior.forward_cuda import DevicePredictor
+        from raytpnn.engine.gpu.device import find_devices
+        from raytpnn.forward.forward_cuda import DevicePredictor
 
         other = copy(self)
         # In the place of the cached one.
@@ -152,9 +152,9 @@ class Posterior(Fitted):
     ) -> int:
         """Predict Parquet files larger than memory, on Ray if connected, and write mean and interval to one.
 
-        See `raytpnn.posterior.predict_table.predict_table`.
+        See `raytpnn.posterior.tables.predict_table.predict_table`.
         """
-        from raytpnn.posterior.predict_table import predict_table
+        from raytpnn.posterior.tables.predict_table import predict_table
 
         return predict_table(self, source, target, level, keep, offset, batch_rows, executor)
 
@@ -191,8 +191,8 @@ class Posterior(Fitted):
             inclusion (posterior probability that the component is larger than `negligible`, four standard
             errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence).
         """
-        from raytpnn.posterior.columns import column_table
-        from raytpnn.posterior.components import component_table
+        from raytpnn.posterior.effects.columns import column_table
+        from raytpnn.posterior.effects.components import component_table
 
         if by == "feature":
             return component_table(self.ensemble.components, self.norms, self.names, level)
@@ -205,9 +205,9 @@ class Posterior(Fitted):
     ) -> pd.DataFrame:
         """One component as a function of its features, with pointwise and simultaneous bands.
 
-        See `raytpnn.posterior.curves.component_curve`.
+        See `raytpnn.posterior.effects.curves.component_curve`.
         """
-        from raytpnn.posterior.curves import component_curve
+        from raytpnn.posterior.effects.curves import component_curve
 
         return component_curve(self.predictor, self.encoder, self.bins, features, grid, level)
 
@@ -217,7 +217,7 @@ class Posterior(Fitted):
         Rows add up, with `intercept_mean` (and the offset), to `predict_latent`; a component with a missing
         feature is 0. With `top`, all but that many components are added up in a last column "(rest)".
         """
-        from raytpnn.posterior.components import contributions
+        from raytpnn.posterior.effects.components import contributions
 
         codes, _ = self.encode_rows(X, None)
         return contributions(self.predictor, self.norms, codes, self.names, top)
@@ -229,8 +229,8 @@ class Posterior(Fitted):
         feature has three columns, (feature, "mean"), (feature, "low") and (feature, "high"): the mean and the
         ends of the credible interval with equal tails.
         """
-        from raytpnn.posterior.components import shapley
-        from raytpnn.posterior.shapley_intervals import shapley_intervals
+        from raytpnn.posterior.effects.components import shapley
+        from raytpnn.posterior.effects.shapley import shapley_intervals
 
         codes, _ = self.encode_rows(X, None)
         if level is None:
@@ -240,9 +240,9 @@ class Posterior(Fitted):
     def interactions(self, level: float = 0.95) -> pd.DataFrame:
         """Pairs of features by the strength of the components that hold both.
 
-        See `raytpnn.posterior.interactions.interaction_table`.
+        See `raytpnn.posterior.effects.interactions.interaction_table`.
         """
-        from raytpnn.posterior.interactions import interaction_table
+        from raytpnn.posterior.effects.interactions import interaction_table
 
         return interaction_table(self.ensemble, self.norms, self.names, level)
 
@@ -250,9 +250,9 @@ class Posterior(Fitted):
         """Genes and combinations of genes by importance, probes of one gene together.
 
         Warns (ConvergenceWarning) if the chains are known not to have converged. See
-        `raytpnn.posterior.genes.gene_table`.
+        `raytpnn.posterior.effects.genes.gene_table`.
         """
-        from raytpnn.posterior.genes import gene_table
+        from raytpnn.posterior.effects.genes import gene_table
         from raytpnn.posterior.verdict import warn_unless_converged
 
         warn_unless_converged(self)
@@ -260,7 +260,7 @@ class Posterior(Fitted):
 
     def annotate(self, annotation: Any) -> Posterior:
         """Give the features the gene symbols of an annotation (see `raytpnn.read_annotation`) or its file."""
-        from raytpnn.data.annotation import Annotation, read_annotation
+        from raytpnn.expression.annotation import Annotation, read_annotation
 
         told = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
         return self._with(encoder=replace(self.encoder, annotation=told.about(self.encoder.input_names)))
@@ -274,7 +274,7 @@ class Posterior(Fitted):
         scales, f at up to 64 evenly spaced training rows ("f[row]", without offset), and of up to 10 features
         ("importance[a]") and components ("component[a x b]") that lead: those whose mean
         importance, here over the same rows, is at least a twentieth of the total. The table is made once,
-        when a run ends, and kept with it. See `raytpnn.posterior.diagnostics.convergence_table`.
+        when a run ends, and kept with it. See `raytpnn.convergence.diagnostics.convergence_table`.
         """
         from raytpnn.posterior.verdict import diagnostics_of
 
@@ -295,19 +295,19 @@ class Posterior(Fitted):
 
     def tempering(self) -> TemperingSummary:
         """Swaps, travels and log evidence of a fit with `tempering=`."""
-        from raytpnn.posterior.tempering import TemperingSummary
+        from raytpnn.convergence.tempering import TemperingSummary
 
         return TemperingSummary.of(self.config)
 
     def scalars(self) -> pd.DataFrame:
         """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
-        from raytpnn.posterior.frames import scalar_table
+        from raytpnn.draws.frames import scalar_table
 
         return scalar_table(self.draws)
 
     def terms(self) -> pd.DataFrame:
         """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
-        from raytpnn.posterior.frames import term_table
+        from raytpnn.draws.frames import term_table
 
         return term_table(self.draws, self.names)
 
@@ -335,18 +335,18 @@ class Posterior(Fitted):
     def predictive_check(self, draws: int = 1000, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
         """Compare the training response with responses simulated from the posterior.
 
-        See `raytpnn.posterior.predictive_check.predictive_check`.
+        See `raytpnn.posterior.evaluate.predictive_check.predictive_check`.
         """
-        from raytpnn.posterior.predictive_check import predictive_check
+        from raytpnn.posterior.evaluate.predictive_check import predictive_check
 
         return predictive_check(self, draws, level, seed)
 
     def loo(self, max_rows: int | None = None) -> Loo:
         """Leave-one-out predictive density by Pareto-smoothed importance sampling.
 
-        See `raytpnn.posterior.loo.psis_loo`.
+        See `raytpnn.posterior.evaluate.loo.psis_loo`.
         """
-        from raytpnn.posterior.loo import psis_loo
+        from raytpnn.posterior.evaluate.loo import psis_loo
 
         return psis_loo(self, max_rows)
 

@@ -1,10 +1,10 @@
 """A posterior on disk, readable with JSON and Arrow alone; `FORMAT.md` beside this file is the description.
 
 RUN/manifest.json                   what was fitted and how; the SHA-256 of every other file
-RUN/encoder/                        see `raytpnn.data.encoder_io`
-RUN/data/                           see `raytpnn.data.rows_io`
-RUN/draws/chain=C/block=B.parquet   see `raytpnn.posterior.parquet`
-RUN/checkpoint/                     see `raytpnn.storage.checkpoint`; a run that can be resumed has it
+RUN/encoder/                        see `raytpnn.data.encoding.encoder_io`
+RUN/data/                           see `raytpnn.data.rows.rows_io`
+RUN/draws/chain=C/block=B.parquet   see `raytpnn.draws.parquet`
+RUN/checkpoint/                     see `raytpnn.storage.formats.checkpoint`; a run that can be resumed has it
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.rows_check import check_response
-from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.draws_check import check_draws
-from raytpnn.storage.checkpoint import READERS, draws_name, good_blocks
+from raytpnn.data.rows.rows_check import check_response
+from raytpnn.data.rows.rows_io import TrainingRows, read_rows, write_rows
+from raytpnn.draws.check import check_draws
+from raytpnn.draws.draws import Draws
 from raytpnn.storage.checks import named, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.lease import Lease
-from raytpnn.storage.length import Counted, length_of
-from raytpnn.storage.manifest import (
+from raytpnn.storage.formats.checkpoint import READERS, draws_name, good_blocks
+from raytpnn.storage.formats.length import Counted, length_of
+from raytpnn.storage.formats.manifest import (
     BEGUN,
     FORMAT,
     MANIFEST,
@@ -35,13 +34,14 @@ from raytpnn.storage.manifest import (
     package_versions,
     read_manifest,
 )
-from raytpnn.storage.manifest_check import MOST_DRAWS
-from raytpnn.storage.parquet_files import read_columns
-from raytpnn.storage.place import Place, sha256_of_bytes, sha256_of_file
+from raytpnn.storage.formats.manifest_check import MOST_DRAWS
+from raytpnn.storage.formats.parquet_files import read_columns
+from raytpnn.storage.lease import Lease
+from raytpnn.storage.places.place import Place, sha256_of_bytes, sha256_of_file
 
 if TYPE_CHECKING:
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.model.families import Family
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.families import Family
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["RunError", "load", "save"]
@@ -96,7 +96,7 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
         If the folder is no run, was written by a newer version, has not ended, or a file is missing or
         damaged.
     """
-    from raytpnn.model.families import get_family
+    from raytpnn.families import get_family
     from raytpnn.posterior.posterior import Posterior
 
     place = Place(folder)
@@ -203,7 +203,7 @@ def write_draws(draws: Draws, folder: Path) -> None:
     """One file a chain."""
     import pyarrow.parquet as pq
 
-    from raytpnn.posterior.parquet import draws_to_arrow
+    from raytpnn.draws.parquet import draws_to_arrow
 
     chains, first = np.unique(draws.chain, return_index=True)
     edges = np.append(first, draws.n_draws)
@@ -224,7 +224,7 @@ def read_draws(
 
     All that compiled code relies on is checked.
     """
-    from raytpnn.posterior.parquet import KINDS, draws_from_arrow
+    from raytpnn.draws.parquet import KINDS, draws_from_arrow
 
     def read(key: tuple[int, int, str]) -> Draws:
         chain, _, name = key
@@ -272,7 +272,7 @@ def block_key(name: str) -> tuple[int, int, str]:
 
 def read_encoder(place: Place, files: dict[str, str]) -> Encoder:
     """Encoder of a run."""
-    from raytpnn.data.encoder_io import read_encoder_files
+    from raytpnn.data.encoding.encoder_io import read_encoder_files
 
     json, parquet = (
         (verified_bytes(place, name, files[name], "; restore it or fit again"), place.name_of(name))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from raytpnn.posterior.advice import Judgement, judge, limits_in_words, limits_of, meets, worst_of
-from raytpnn.posterior.diagnostics import COLUMNS, convergence_table
+from raytpnn.convergence.advice import Judgement, judge, limits_in_words, limits_of, meets, worst_of
+from raytpnn.convergence.diagnostics import COLUMNS, convergence_table
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 # Where a public name lives, resolved when first used.
 _HOMES = {
-    "plot_calibration": "raytpnn.report.calibration",
-    "plot_effect": "raytpnn.report.effects",
-    "plot_importance": "raytpnn.report.importance",
-    "plot_interaction": "raytpnn.report.heatmaps",
-    "plot_ranks": "raytpnn.report.traces",
-    "plot_shapley": "raytpnn.report.shapley",
-    "plot_slices": "raytpnn.report.slices",
-    "plot_trace": "raytpnn.report.traces",
-    "plot_waterfall": "raytpnn.report.waterfall",
-    "write_report": "raytpnn.report.page",
+    "plot_calibration": "raytpnn.report.plots.calibration",
+    "plot_effect": "raytpnn.report.plots.effects",
+    "plot_importance": "raytpnn.report.plots.importance",
+    "plot_interaction": "raytpnn.report.plots.heatmaps",
+    "plot_ranks": "raytpnn.report.plots.traces",
+    "plot_shapley": "raytpnn.report.plots.shapley",
+    "plot_slices": "raytpnn.report.plots.slices",
+    "plot_trace": "raytpnn.report.plots.traces",
+    "plot_waterfall": "raytpnn.report.plots.waterfall",
+    "write_report": "raytpnn.report.page.write_report",
 }
 
 __all__ = [
@@ -33,15 +33,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from raytpnn.report.calibration import plot_calibration
-    from raytpnn.report.effects import plot_effect
-    from raytpnn.report.heatmaps import plot_interaction
-    from raytpnn.report.importance import plot_importance
     from raytpnn.report.page import write_report
-    from raytpnn.report.shapley import plot_shapley
-    from raytpnn.report.slices import plot_slices
-    from raytpnn.report.traces import plot_ranks, plot_trace
-    from raytpnn.report.waterfall import plot_waterfall
+    from raytpnn.report.plots.calibration import plot_calibration
+    from raytpnn.report.plots.effects import plot_effect
+    from raytpnn.report.plots.heatmaps import plot_interaction
+    from raytpnn.report.plots.importance import plot_importance
+    from raytpnn.report.plots.shapley import plot_shapley
+    from raytpnn.report.plots.slices import plot_slices
+    from raytpnn.report.plots.traces import plot_ranks, plot_trace
+    from raytpnn.report.plots.waterfall import plot_waterfall
 
 
 def __getattr__(name: str) -> Any:

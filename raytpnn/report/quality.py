@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior import scores
-from raytpnn.posterior.mixture import mixture_quantiles
+from raytpnn.posterior.evaluate import scores
+from raytpnn.posterior.evaluate.mixture import mixture_quantiles
 from raytpnn.report.rows import Rows, thin_rows
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.encoder import MISSING, NUMERIC
-from raytpnn.posterior.norms import evenly_spaced
+from raytpnn.data.encoding.encoder import MISSING, NUMERIC
+from raytpnn.forward.norms import evenly_spaced
 from raytpnn.report.names import number
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Where runs are kept: folders on any filesystem that pyarrow knows."""
 
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
 __all__ = ["Place", "RunError"]

@@ -24,8 +24,8 @@ from typing import Any
 
 from raytpnn.storage.checks import parsed_json, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.identity import Process, own_process
-from raytpnn.storage.place import LEASE_FOLDER, Place
+from raytpnn.storage.places.identity import Process, own_process
+from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
 __all__ = ["Fence", "Lease", "LeaseLost", "LeaseSight", "RunInUse"]
 

@@ -16,7 +16,7 @@ from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 
-from raytpnn.chains.interrupts import Interrupts
+from raytpnn.chains.schedule.signals import Interrupts
 from raytpnn.tuning.outcome import Outcome, Problem, take_step
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.settings import Setting
@@ -56,7 +56,7 @@ class Runner(tune.Trainable):
 
     def step(self) -> dict[str, Any]:
         """Do one fit. An error is told, not raised: Ray Tune repeats what raises, for nodes that die."""
-        from raytpnn.posterior.parallel import at_most
+        from raytpnn.parallel.threads import at_most
 
         assert self.problem is not None
         own = self.settings[self.setting]

@@ -120,8 +120,8 @@ def take_step(problem: Problem, setting: Setting, step: int, replicas: int = 0) 
 
 def ensemble(problem: Problem, options: dict[str, Any], step: int, replicas: int) -> Outcome:
     """Log evidence by one ensemble on all rows, of enough replicas."""
-    from raytpnn.chains.tempering import Tempering
-    from raytpnn.engine.ladder_layout import MOST_LEVELS
+    from raytpnn.engine.ladder_records import MOST_LEVELS
+    from raytpnn.engine.tempering.options import Tempering
     from raytpnn.posterior.verdict import quiet
     from raytpnn.sampling import sample
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from raytpnn.chains.progress import duration
+from raytpnn.chains.observe.progress import duration
 from raytpnn.tuning.outcome import EVIDENCE, ORIENTATION, Outcome
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.settings import Setting, varied

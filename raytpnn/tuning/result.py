@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.engine.settings import Moves
+from raytpnn.engine.moves.options import Moves
 from raytpnn.model.prior import Prior
 from raytpnn.tuning.config_text import config_text
 from raytpnn.tuning.outcome import EVIDENCE, ORIENTATION, Outcome

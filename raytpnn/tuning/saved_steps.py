@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from raytpnn.storage.lease import Lease
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 from raytpnn.tuning.outcome import Outcome
 from raytpnn.tuning.settings import Setting
 

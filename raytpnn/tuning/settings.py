@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.settings import Moves
+from raytpnn.engine.moves.options import Moves
 from raytpnn.model.prior import Prior
 
 __all__ = ["Setting", "expand", "settings_of", "varied"]

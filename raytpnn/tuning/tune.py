@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.chains.ownership import kept_work
-from raytpnn.chains.progress import Reporter, make_reporter
-from raytpnn.chains.ray_session import RaySession
-from raytpnn.chains.resources import Resources
+from raytpnn.chains.executors.ray_session import RaySession
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import Reporter, make_reporter
+from raytpnn.chains.run.ownership import kept_work
 from raytpnn.data.response import as_offset, as_response, as_weights
-from raytpnn.data.tables import as_table
-from raytpnn.engine.settings import Moves
-from raytpnn.model.families import get_family
+from raytpnn.data.tables.tables import as_table
+from raytpnn.engine.moves.options import Moves
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
-from raytpnn.storage.place import Place
-from raytpnn.tuning.kept import Kept
+from raytpnn.storage.places.place import Place
 from raytpnn.tuning.outcome import EVIDENCE, METRICS, Outcome, Problem
 from raytpnn.tuning.presets import preset_of
+from raytpnn.tuning.progress import Teller
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.result import Tuning
+from raytpnn.tuning.saved_steps import Kept
 from raytpnn.tuning.settings import Setting, expand, settings_of
-from raytpnn.tuning.teller import Teller
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.cross_validate import feature_weights_by_row, tasks_of
 from raytpnn.validation.results import fingerprint
 from raytpnn.validation.splits import Scheme
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.expression.annotation import Annotation
 
 __all__ = ["Space", "tune", "tune_cases"]
 
@@ -240,7 +240,7 @@ def run(
         raise ImportError(
             f"the search needs Ray Tune: pip install 'raytpnn[tune]' ({problem_of_import})"
         ) from None
-    from raytpnn.engine.warm import compile_all
+    from raytpnn.engine.precompile import compile_all
     from raytpnn.validation.execute import cpus_a_task
 
     replicas = {setting: outcome.replicas for (setting, _), outcome in sorted(kept.outcomes.items())}
@@ -271,7 +271,7 @@ def changes_of(
     if not isinstance(space, str):
         return expand(space), trials
     preset = preset_of(space)
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoding.encoder import Encoder
 
     # The presets go by the rule of the prior, which knows the number of features. Fits encode for themselves.
     rows = np.arange(cases.table.n_rows)

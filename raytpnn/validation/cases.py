@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.data.response import Response
-from raytpnn.data.tables import Table
+from raytpnn.data.tables.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.expression.annotation import Annotation
 
 __all__ = ["Cases", "RowsOf"]
 
@@ -68,7 +68,7 @@ class Cases:
     samples : DataFrame or None
         Sample table that `covariates` are columns of.
     covariates : tuple of str
-        Their own effect becomes an offset; see `raytpnn.data.adjustment`.
+        Their own effect becomes an offset; see `raytpnn.expression.adjustment`.
     annotation : Annotation or None
         Names of genes.
     """
@@ -111,7 +111,7 @@ class Cases:
         """Offset of some rows, (k,), of covariates by what the training part says about them."""
         if not self.covariates:
             return None if self.offset is None else self.offset[rows]
-        from raytpnn.data.adjustment import Adjustment
+        from raytpnn.expression.adjustment import Adjustment
 
         assert self.samples is not None
         fitted = Adjustment.fit(self.samples.iloc[train], self.covariates, y[train], self.family)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.chains.ownership import kept_work
-from raytpnn.chains.progress import Reporter, duration, make_reporter
-from raytpnn.chains.ray_session import ray_is_meant
+from raytpnn.chains.executors.ray_session import ray_is_meant
+from raytpnn.chains.observe.progress import Reporter, duration, make_reporter
+from raytpnn.chains.run.ownership import kept_work
 from raytpnn.data.response import as_offset, as_response, as_weights
-from raytpnn.data.tables import as_table
-from raytpnn.model.families import get_family
-from raytpnn.storage.place import Place
+from raytpnn.data.tables.tables import as_table
+from raytpnn.families import get_family
+from raytpnn.storage.places.place import Place
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.execute import fits_on_ray, fits_on_threads
 from raytpnn.validation.results import Results, fingerprint
@@ -25,7 +25,7 @@ from raytpnn.validation.summary import CrossValidation
 from raytpnn.validation.task import Fit, Task, permuted
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.expression.annotation import Annotation
 
 __all__ = ["cross_validate", "validate_cases"]
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import RaySession
-from raytpnn.chains.resources import Resources
+from raytpnn.chains.executors.ray_session import RaySession
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.task import Fit, Task, fit_one
 
@@ -39,7 +39,7 @@ def fits_on_ray(
     The data are put into the object store once. A task asks for one CPU, or, if there are more CPUs than
     fits, for several, on which its chains run side by side.
     """
-    from raytpnn.engine.warm import compile_all
+    from raytpnn.engine.precompile import compile_all
 
     with RaySession(address, Resources(), reporter):
         import ray
@@ -79,7 +79,7 @@ def fit_there(reference: list[Any], task: Task, options: dict[str, Any], seed: i
     """Do one fit in a worker of Ray."""
     import ray
 
-    from raytpnn.posterior.parallel import at_most
+    from raytpnn.parallel.threads import at_most
 
     key = reference[0].hex()
     if key not in used_last:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.storage.lease import Lease
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.splits import Scheme
 from raytpnn.validation.task import Fit, Task

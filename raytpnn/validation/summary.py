@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior import scores
+from raytpnn.posterior.evaluate import scores
 from raytpnn.validation.splits import Scheme
 from raytpnn.validation.task import CONFIDENT, Fit
 

@@ -128,7 +128,7 @@ def fit_one(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> Fit
     KeyboardInterrupt
         If the chains were interrupted.
     """
-    from raytpnn.posterior.scores import mixture_crps
+    from raytpnn.posterior.evaluate.scores import mixture_crps
     from raytpnn.posterior.verdict import quiet
     from raytpnn.sampling import sample
     from raytpnn.validation.cases import RowsOf
@@ -166,7 +166,7 @@ def fit_one(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> Fit
 
 def leading_features(post: Posterior) -> dict[str, float]:
     """Features, or genes, whose effects together are likely not negligible, the likeliest first."""
-    from raytpnn.posterior.norms import gathered
+    from raytpnn.forward.norms import gathered
 
     encoder, sets = post.encoder, post.ensemble.components
     annotation = encoder.annotation

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 from raytpnn.validation.results import FOLDER
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from run_cases import assert_same_draws
+from support.run_cases import assert_same_draws
 
 import raytpnn
 from raytpnn import Prior
-from raytpnn.chains.adaptive import UNIFORM_SHARE, changes, learned_weights, round_of_weights
 from raytpnn.chains.plan import Length
-from raytpnn.engine.setup import with_feature_weights
+from raytpnn.chains.work.adaptive_weights import UNIFORM_SHARE, changes, learned_weights, round_of_weights
+from raytpnn.engine.problem import with_feature_weights
 
 
 def wide_data(n=120, p=60):
@@ -109,5 +109,5 @@ def test_weights_that_ratios_do_not_know_of_are_seen(monkeypatch):
         made.record["feature_weight"] = problem.record["feature_weight"]
         return made
 
-    monkeypatch.setattr("raytpnn.chains.host.with_feature_weights", half)
+    monkeypatch.setattr("raytpnn.chains.work.worker.with_feature_weights", half)
     assert standardised_differences().max() > 5.0

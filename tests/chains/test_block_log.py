@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from run_cases import assert_same_draws, files_of, fit
+from support.run_cases import assert_same_draws, files_of, fit
 
 import raytpnn
-from raytpnn.chains.block_log import BlockLog
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.observe.block_log import BlockLog
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.report import BlockReport
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
 SIZE = {"chains": 2, "warmup": 100, "draws": 150}
 
@@ -64,7 +64,7 @@ def test_a_log_that_cannot_be_written_is_told_once_and_ends_nothing(tmp_path, mo
             return super().__enter__()
 
     fit(tmp_path / "whole", **SIZE)
-    monkeypatch.setattr("raytpnn.chains.conduct.BlockLog", Hindered)
+    monkeypatch.setattr("raytpnn.chains.run_chains.BlockLog", Hindered)
     fit(run, progress=Listener(), **SIZE)
     assert len([text for text in said if "log of the run cannot be written" in text]) == 1
     assert_same_draws(tmp_path / "whole", run)

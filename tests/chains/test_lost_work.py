@@ -6,11 +6,11 @@ import math
 import shutil
 
 import pytest
-from run_cases import assert_same_draws, files_of, fit
+from support.run_cases import assert_same_draws, files_of, fit
 
-from raytpnn.chains.host import ChainHost
-from raytpnn.chains.run import Run
-from raytpnn.storage.place import Place
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.work.worker import ChainHost
+from raytpnn.storage.places.place import Place
 
 SIZE = {"chains": 2, "warmup": 100, "draws": 400}
 

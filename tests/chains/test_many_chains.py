@@ -8,17 +8,17 @@ import time
 import numpy as np
 import pytest
 
-from raytpnn.chains.coordinator import Goal, Journal, run_blocks
-from raytpnn.chains.executor import Outcome
-from raytpnn.chains.monitor import Monitor
-from raytpnn.chains.observer import Observer
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.monitoring.watched import Watched
+from raytpnn.chains.observe.observer import Observer
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.turns import Turns
-from raytpnn.chains.watch import Watched
-from raytpnn.storage.checkpoint import good_blocks
-from raytpnn.storage.place import Place
+from raytpnn.chains.schedule.queue import ChainQueue
+from raytpnn.chains.schedule.scheduler import Goal, Journal, run_blocks
+from raytpnn.storage.formats.checkpoint import good_blocks
+from raytpnn.storage.places.place import Place
 
 DRAWS = 20
 LENGTH = Length(chains=6, warmup=0, draws=DRAWS * 30, block_sweeps=DRAWS)
@@ -177,7 +177,7 @@ def test_turns_are_those_of_looking_at_every_chain():
     rng = np.random.default_rng(0)
     for _ in range(50):
         waiting = [(int(rng.integers(3)), chain) for chain in range(12) if rng.random() < 0.7]
-        turns, left = Turns(waiting), list(waiting)
+        turns, left = ChainQueue(waiting), list(waiting)
         for _ in range(14):
             liked = [int(rng.integers(12))] if rng.random() < 0.8 else []
             expected = min(left, key=lambda task: (task[0], task[1] not in liked, task[1]), default=None)
@@ -189,7 +189,7 @@ def test_turns_are_those_of_looking_at_every_chain():
 
 
 def test_chains_that_run_together_are_as_far_as_each_other():
-    turns = Turns([(1, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 5)])
+    turns = ChainQueue([(1, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 5)])
     assert turns.take([3]) == 3
     assert turns.take_like([4, 0], 2, lambda chain: chain != 1) == [4, 2]
     assert turns.take_like([], 9, lambda chain: True) == [1]
@@ -240,7 +240,7 @@ def test_files_of_a_run_are_read_many_at_a_time(long_run):
                 with self.lock:
                     self.now -= 1
 
-    from raytpnn.chains.run import Run
+    from raytpnn.chains.run.run import Run
 
     run = Run.open(Place(long_run))
     late = Late(long_run)

@@ -7,14 +7,14 @@ import time
 from urllib.request import urlopen
 
 import pytest
-from run_cases import LONG, fit
+from support.run_cases import LONG, fit
 
 from raytpnn import Resources
-from raytpnn.chains import metrics
-from raytpnn.chains.monitor import Convergence
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.monitor import Convergence
+from raytpnn.chains.observe import metrics
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.report import BlockReport
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("prometheus_client", reason="metrics need Ray's agent: pip install 'ray[default]'")

@@ -14,21 +14,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli_cases import call
-from run_cases import SIZE, assert_same_draws, files_of, fit
+from support.cli_cases import call
+from support.run_cases import SIZE, assert_same_draws, files_of, fit
 
 import raytpnn
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.run import Run
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.run.run import Run
 from raytpnn.storage import lease as leases
-from raytpnn.storage.beside import part_name
-from raytpnn.storage.identity import Process, own_process
 from raytpnn.storage.lease import Lease, LeaseLost, LeaseSight, RunInUse
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.atomic_files import part_name
+from raytpnn.storage.places.identity import Process, own_process
+from raytpnn.storage.places.place import Place
 
 DRIVER = """
 import sys
-from run_cases import fit
+from support.run_cases import fit
 fit(sys.argv[1], draws=100_000)
 """
 
@@ -47,7 +47,7 @@ def copy(whole, tmp_path):
 
 
 def start_driver(run, driver=DRIVER):
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "-c", driver, str(run)],
         env=os.environ | {"PYTHONPATH": path},

@@ -9,20 +9,20 @@ import sys
 
 import numpy as np
 import pytest
-from cli_cases import SHORT, call, frame, write
-from ray_cases import local_ray
+from support.cli_cases import SHORT, call, frame, write
+from support.ray_cases import local_ray
 
 import raytpnn
 from raytpnn.storage.lease import LeaseLost, LeaseSight, RunInUse
-from raytpnn.storage.place import Place
-from raytpnn.tuning.kept import Kept
+from raytpnn.storage.places.place import Place
+from raytpnn.tuning.saved_steps import Kept
 from raytpnn.validation import cross_validate as validation
 
 SMALL = {"chains": 1, "warmup": 20, "draws": 20}
 HOLDER = """
 import sys
 from raytpnn.storage.lease import Lease
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 lease = Lease.claim(Place(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 import raytpnn
-from raytpnn.chains import progress
-from raytpnn.chains.monitor import Convergence
-from raytpnn.chains.progress import (
+from raytpnn.chains.monitoring.monitor import Convergence
+from raytpnn.chains.observe import progress
+from raytpnn.chains.observe.progress import (
     ChainStatus,
     LineReporter,
     Reporter,

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import SIZE, assert_same_draws, files_of, fit, manifest_of
+from support.run_cases import SIZE, assert_same_draws, files_of, fit, manifest_of
 
 import raytpnn
 from raytpnn import RunError
-from raytpnn.storage.checkpoint import Checkpoint
+from raytpnn.storage.formats.checkpoint import Checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +75,13 @@ def test_more_draws_and_chains_are_those_of_a_longer_run(whole, tmp_path):
 
 DRIVER = """
 import sys
-from run_cases import fit
+from support.run_cases import fit
 fit(sys.argv[1])
 """
 
 
 def start_driver(run):
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(run)],
         env=os.environ | {"PYTHONPATH": path},
@@ -228,7 +228,7 @@ def test_a_place_that_cannot_be_written_is_an_error_at_once(tmp_path):
 
 FULL_DISK = """
 import sys
-from run_cases import fit
+from support.run_cases import fit
 fit(sys.argv[1], draws=100_000, warmup=0)
 """
 
@@ -242,7 +242,7 @@ def test_a_full_disk_ends_the_run_and_leaves_nothing_that_looks_whole(tmp_path):
     if mounted.returncode:
         pytest.skip("a small disk cannot be mounted here: mount needs the right to")
     try:
-        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         ended = subprocess.run(
             [sys.executable, "-c", FULL_DISK, str(disk / "run")],
             env=os.environ | {"PYTHONPATH": path, "RAYTPNN_STORAGE_PATIENCE": "1"},
@@ -301,12 +301,12 @@ def test_effective_draws_as_target():
 
 def test_watched_quantities_agree_with_the_posterior(whole):
     """What the coordinator sees while sampling is what the posterior says afterwards."""
-    from raytpnn.chains.conduct import journal_of
-    from raytpnn.chains.monitor import Monitor
-    from raytpnn.chains.run import Run
+    from raytpnn.chains.monitoring.monitor import Monitor
+    from raytpnn.chains.run.run import Run
+    from raytpnn.chains.run_chains import journal_of
+    from raytpnn.convergence.diagnostics import convergence_table
     from raytpnn.posterior.compared import compared_quantities
-    from raytpnn.posterior.diagnostics import convergence_table
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(whole))
     rows = run.rows()

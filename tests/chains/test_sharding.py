@@ -8,17 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy_cupy import cupy
+from support.numpy_cupy import cupy
 
 from raytpnn import Resources
-from raytpnn.chains import transport
-from raytpnn.chains.courier import HEAD_WORDS, MESSAGE_WORDS, Courier
-from raytpnn.chains.sharding import Sharding, check_gpus_of_worker, team_for
-from raytpnn.chains.transport import NcclGroup, asked_transport, transport_by_offers, transport_by_place
+from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker, team_for
+from raytpnn.chains.shards import transport
+from raytpnn.chains.shards.carrier import HEAD_WORDS, MESSAGE_WORDS, Carrier
+from raytpnn.chains.shards.transport import (
+    NcclGroup,
+    asked_transport,
+    transport_by_offers,
+    transport_by_place,
+)
 from raytpnn.engine.chain import Place
-from raytpnn.engine.grid_meeting import StripeExchange, seat_of, stripes_at
-from raytpnn.engine.mailbox import new_mailbox
-from raytpnn.engine.meeting import Meeting, MeetingBroken
+from raytpnn.engine.exchange.mailbox import new_mailbox
+from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
+from raytpnn.engine.gpu.grid.meeting import StripeExchange, seat_of, stripes_at
 from raytpnn.storage.errors import RunError
 
 
@@ -216,7 +221,7 @@ def test_who_does_not_wait_for_nccl_reads_too_early(tmp_path, monkeypatch):
     assert [int(part[0]) for part in gathered] == [7, 0]
 
 
-def test_a_courier_carries_what_does_not_fit_one_message(tmp_path, monkeypatch):
+def test_a_carrier_carries_what_does_not_fit_one_message(tmp_path, monkeypatch):
     groups = nccl_groups(2, tmp_path, monkeypatch)
     columns = (MESSAGE_WORDS - HEAD_WORDS) // 8 + 3
     full = np.random.default_rng(1).normal(size=(16, columns))
@@ -224,12 +229,12 @@ def test_a_courier_carries_what_does_not_fit_one_message(tmp_path, monkeypatch):
     for i in range(2):
         mailbox = new_mailbox(columns)
         apart.append(Meeting(mailbox, columns, 2, i, seat_of(Place(2, i, mailbox))))
-    couriers = [Courier(seat, group) for seat, group in zip(apart, groups, strict=True)]
+    carriers = [Carrier(seat, group) for seat, group in zip(apart, groups, strict=True)]
     for joined in at_once(2, lambda i: StripeExchange(apart[i])(own_part(full, 2, i))):
         assert joined.tobytes() == full.tobytes()
-    for seat, courier in zip(apart, couriers, strict=True):
+    for seat, carrier in zip(apart, carriers, strict=True):
         seat.break_off()
-        assert courier.problem is None
+        assert carrier.problem is None
 
 
 @pytest.mark.parametrize(
@@ -245,7 +250,7 @@ def test_where_a_benchmark_s_ratio_passes_one(monkeypatch, ratios, expected):
     # Loading it limits the threads of numerical libraries, which must not outlive the test.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "1")
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "examples" / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples" / "benchmarks")
     from shard_crossover import crossing, told_crossing
 
     found = crossing((1_000, 10_000, 100_000), ratios)

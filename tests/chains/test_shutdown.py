@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from run_cases import assert_same_draws, fit
+from support.run_cases import assert_same_draws, fit
 
 import raytpnn
-from raytpnn.chains import threads
-from raytpnn.chains.interrupts import Interrupts
-from raytpnn.storage import beside
+from raytpnn.chains.executors import threads
+from raytpnn.chains.schedule.signals import Interrupts
+from raytpnn.storage.places import atomic_files as beside
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,8 +41,8 @@ def test_ignored_signals_stay_ignored(own_signals):
 
 EMBEDDED = """
 import ctypes, signal, sys
-from cli_cases import call
-from run_cases import fit
+from support.cli_cases import call
+from support.run_cases import fit
 # A handler that is not Python's, as a program that embeds it has: Python calls it None.
 libc = ctypes.CDLL(None)
 libc.signal.restype = ctypes.c_void_p
@@ -60,7 +60,7 @@ assert again == ctypes.cast(handler, ctypes.c_void_p).value, "it is still the pr
 
 
 def test_a_handler_of_a_program_that_embeds_python_is_left_alone(tmp_path):
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", EMBEDDED, str(tmp_path / "run")],
         env=os.environ | {"PYTHONPATH": path},
@@ -133,7 +133,7 @@ def test_a_writer_that_hangs_ends_the_run(tmp_path, monkeypatch, hung_writes):
 
 HOLDER = """
 import sys, time
-from raytpnn.engine.meeting import map_mailbox
+from raytpnn.engine.exchange.meeting import map_mailbox
 mailbox = map_mailbox(sys.argv[1], 8)
 print("mapped", flush=True)
 time.sleep(600)
@@ -142,7 +142,7 @@ time.sleep(600)
 
 def test_shared_memory_of_shards_that_were_killed_is_removed_and_no_other(tmp_path):
     """A driver that is killed before all shards have met has removed no name."""
-    from raytpnn.engine.meeting import map_mailbox, sweep_mailboxes
+    from raytpnn.engine.exchange.meeting import map_mailbox, sweep_mailboxes
 
     holders = {}
     for name in ("raytpnn-alive", "raytpnn-killed"):

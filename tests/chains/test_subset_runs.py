@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call
-from run_cases import assert_same_draws, fit, small_data
+from support.cli_cases import SHORT, call
+from support.run_cases import assert_same_draws, fit, small_data
 
 import raytpnn
-from raytpnn.engine.layout import DELAYED_IF_IT_PAYS
-from raytpnn.engine.subset_use import LEAST_ROWS_TO_SCREEN, SubsetUse, resolve_subsets
+from raytpnn.engine.records import DELAYED_IF_IT_PAYS
+from raytpnn.engine.rows.subset_options import LEAST_ROWS_TO_SCREEN, SubsetUse, resolve_subsets
 from raytpnn.posterior.subset_words import subsets_in_words
 
 WAYS = {
@@ -55,9 +55,9 @@ def test_ways_give_different_draws_that_say_much_the_same():
 
 def test_watched_rows_of_a_minibatch_chain_are_those_of_its_draws(tmp_path):
     post = fit(tmp_path / "run", chains=2, warmup=100, draws=100, minibatch=30)
-    from raytpnn.chains.conduct import journal_of
-    from raytpnn.chains.run import Run
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.run.run import Run
+    from raytpnn.chains.run_chains import journal_of
+    from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(tmp_path / "run"))
     journal, _ = journal_of(run)

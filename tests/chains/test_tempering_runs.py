@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import assert_same_draws, files_of, small_data
+from support.run_cases import assert_same_draws, files_of, small_data
 
 import raytpnn
 from raytpnn import Tempering
@@ -56,7 +56,7 @@ fit(sys.argv[1], sys.argv[2] == "True")
 
 
 def test_killed_and_resumed(whole, spread, tmp_path):
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     run = tmp_path / "run"
     command = [sys.executable, "-c", DRIVER, str(run), str(spread)]
     process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}, start_new_session=True)

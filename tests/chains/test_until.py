@@ -10,15 +10,15 @@ import warnings
 
 import numpy as np
 import pytest
-from run_cases import files_of, manifest_of, small_data
+from support.run_cases import files_of, manifest_of, small_data
 
 import raytpnn
-from raytpnn.chains.monitor import Monitor
-from raytpnn.chains.report import BlockReport
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.forward.probe import probe_rows
 from raytpnn.options import length_asked, limited
-from raytpnn.posterior.probe import probe_rows
-from raytpnn.storage.checkpoint import Checkpoint
-from raytpnn.storage.length import MOST_DRAWS, Length
+from raytpnn.storage.formats.checkpoint import Checkpoint
+from raytpnn.storage.formats.length import MOST_DRAWS, Length
 
 # Sixteen rounds; at the end 400 sweeps are warm-up and every second one after them counts.
 WHOLE = {"chains": 2, "warmup": 100, "max_sweeps": 1600, "executor": "threads", "seed": 5}
@@ -148,7 +148,7 @@ def test_the_end_of_a_run_to_its_limit(whole):
 def test_memory_and_workers_change_no_draw(whole, monkeypatch):
     _, post = whole
     assert_same(post, fit())
-    monkeypatch.setattr("raytpnn.chains.threads.usable_cores", lambda: 1, raising=False)
+    monkeypatch.setattr("raytpnn.chains.executors.threads.usable_cores", lambda: 1, raising=False)
     assert_same(post, fit())
 
 
@@ -204,8 +204,8 @@ def test_killed_and_resumed(whole, tmp_path):
 
 def test_ended_by_its_targets_and_resumed(tmp_path, monkeypatch):
     # A short run has few effective draws: let R-hat be trusted all the same.
-    monkeypatch.setattr("raytpnn.chains.monitor.LEAST_ESS_A_CHAIN", 2)
-    monkeypatch.setattr("raytpnn.posterior.advice.LEAST_ESS_A_CHAIN", 2)
+    monkeypatch.setattr("raytpnn.chains.monitoring.monitor.LEAST_ESS_A_CHAIN", 2)
+    monkeypatch.setattr("raytpnn.convergence.advice.LEAST_ESS_A_CHAIN", 2)
     aims = {"target_rhat": 2.5, "target_ess": 5.0}
     post = fit(tmp_path / "run", **aims)
     assert post.config["stopped"] == "target"

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from cli_cases import call, frame, run, write
+from support.cli_cases import call, frame, run, write
 
-from raytpnn.cli.machine import masked
+from raytpnn.cli.machine.facts import masked
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_nothing_heavy_is_imported_before_a_command_runs():
     code = "import sys, raytpnn.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "raytpnn.cli.fit" in loaded
+    assert "raytpnn.cli.commands.fit" in loaded
     assert not loaded & {"numpy", "numba", "pandas", "pyarrow", "ray", "scipy", "sklearn", "arviz_stats"}
 
 
@@ -210,11 +210,11 @@ def test_secrets_are_masked(name, value, shown):
 def test_chains_fit_a_terminal_of_80_columns():
     from rich.console import Console
 
-    from raytpnn.cli.diagnose import chain_table
-    from raytpnn.cli.health import ChainSummary, Health
-    from raytpnn.engine.layout import MOVE_NAMES
-    from raytpnn.posterior.advice import Judgement
-    from raytpnn.posterior.odd_chains import OddChain
+    from raytpnn.cli.commands.diagnose import chain_table
+    from raytpnn.cli.screen.health import ChainSummary, Health
+    from raytpnn.convergence.advice import Judgement
+    from raytpnn.convergence.odd_chains import OddChain
+    from raytpnn.engine.records import MOVE_NAMES
 
     chains = [
         ChainSummary(i, 90_000, 80_000, -1234.56, 31.4, dict.fromkeys(MOVE_NAMES, 0.5)) for i in range(12)

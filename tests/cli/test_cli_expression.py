@@ -9,8 +9,8 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import COMMAND, SHORT, call, surroundings
-from expression_cases import matrix, series_lines, write_series
+from support.cli_cases import COMMAND, SHORT, call, surroundings
+from support.expression_cases import matrix, series_lines, write_series
 
 import raytpnn
 

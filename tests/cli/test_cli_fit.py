@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call, draws_of, frame, run, write
+from support.cli_cases import SHORT, call, draws_of, frame, run, write
 
 import raytpnn
 

@@ -9,7 +9,7 @@ import re
 import signal
 
 import pytest
-from cli_cases import call, draws_of, frame, run, start, wait_for, wait_until, write
+from support.cli_cases import call, draws_of, frame, run, start, wait_for, wait_until, write
 
 CHAINS, WARMUP, DRAWS = 2, 100, 600
 # So many that a signal sent when the first draws are there comes long before the end.

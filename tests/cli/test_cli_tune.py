@@ -7,11 +7,11 @@ import signal
 
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call, frame, start, wait_for, wait_until, write
-from ray_cases import local_ray
+from support.cli_cases import SHORT, call, frame, start, wait_for, wait_until, write
+from support.ray_cases import local_ray
 
 import raytpnn
-from raytpnn.cli.config import read_config
+from raytpnn.cli.inputs.config import read_config
 
 pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
 

@@ -11,15 +11,15 @@ import time
 from dataclasses import replace
 
 import pytest
-from cli_cases import COMMAND, call, surroundings
-from run_cases import fit, manifest_of
+from support.cli_cases import COMMAND, call, surroundings
+from support.run_cases import fit, manifest_of
 
-from raytpnn.chains.lookout import MOST_BLOCKS, Lookout, longest_pause, speed
-from raytpnn.chains.run import Run
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run.status import MOST_BLOCKS, StatusReader, longest_pause, speed
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.identity import Process, own_process
 from raytpnn.storage.lease import Lease, Record
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.identity import Process, own_process
+from raytpnn.storage.places.place import Place
 
 SIZE = {"chains": 2, "warmup": 100, "draws": 300}
 
@@ -74,7 +74,7 @@ def test_a_run_under_way_with_its_speed_and_the_time_it_takes(copy):
     drop_blocks(copy, 1, [2, 3])
     # Chain 0 ends a block every 10 s, chain 1 every 20 s: 100 sweeps each, 15 a second.
     set_times(copy, {(0, 0): 1000, (0, 1): 1010, (0, 2): 1020, (1, 0): 1000, (1, 1): 1020})
-    sight = Lookout(Place(copy), clock=lambda: 1027.0).look()
+    sight = StatusReader(Place(copy), clock=lambda: 1027.0).look()
     assert (sight.state, sight.blocks, sight.planned) == ("running", 5, 8)
     assert sight.done == [300, 200]
     assert sight.age == 7.0
@@ -91,8 +91,8 @@ def test_silence_is_noticed_and_not_too_soon(copy):
     times.pop((0, 3))
     set_times(copy, times)
     last = max(times.values())
-    assert Lookout(Place(copy), clock=lambda: last + 599).look().state == "running"
-    assert Lookout(Place(copy), clock=lambda: last + 601).look().state == "silent"
+    assert StatusReader(Place(copy), clock=lambda: last + 599).look().state == "running"
+    assert StatusReader(Place(copy), clock=lambda: last + 601).look().state == "silent"
     done = call("watch", copy, "--once")
     assert done.returncode == 5
     assert "raytpnn resume" in " ".join(done.stdout.split())
@@ -120,15 +120,15 @@ def test_a_damaged_block_is_named_and_seen_again_when_mended(copy):
     path = copy / "checkpoint/chain=1/block=2"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"x")
-    lookout = Lookout(Place(copy))
-    sight = lookout.look()
+    reader = StatusReader(Place(copy))
+    sight = reader.look()
     assert sight.blocks == 7
     (problem,) = sight.problems
     assert "chain=1/block=2 is damaged" in problem
     assert sight.convergence.draws == 100, "rounds before the damage"
     path.write_bytes(whole)
     os.utime(path, (1e9, 1e9))
-    sight = lookout.look()
+    sight = reader.look()
     assert (sight.blocks, sight.problems) == (8, [])
     assert sight.convergence.draws == 300
 
@@ -140,7 +140,7 @@ def test_no_run_and_a_saved_posterior(finished, tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "manifest.json").write_text("{")
     with pytest.raises(RunError, match="damaged"):
-        Lookout(Place(tmp_path / "broken")).look()
+        StatusReader(Place(tmp_path / "broken")).look()
     import raytpnn
 
     raytpnn.load(finished).save(tmp_path / "saved")
@@ -174,8 +174,8 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
 
 def test_of_too_many_blocks_only_names_are_read(copy, monkeypatch):
     assert MOST_BLOCKS > 100
-    monkeypatch.setattr("raytpnn.chains.lookout.MOST_BLOCKS", 5)
-    sight = Lookout(Place(copy)).look()
+    monkeypatch.setattr("raytpnn.chains.run.status.MOST_BLOCKS", 5)
+    sight = StatusReader(Place(copy)).look()
     assert (sight.blocks, sight.convergence, sight.terms) == (8, None, [None, None])
     assert "raytpnn diagnose" in call("watch", copy, "--once").stdout
 
@@ -201,14 +201,14 @@ def follow(run, *more):
 
 FIT = """
 import sys
-from run_cases import fit
+from support.run_cases import fit
 fit(sys.argv[1], draws=100_000)
 """
 
 
 def test_a_run_whose_process_is_killed_is_noticed(tmp_path):
     run = tmp_path / "run"
-    path = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), os.environ.get("PYTHONPATH", "")])
     driver = subprocess.Popen([sys.executable, "-c", FIT, str(run)], env=os.environ | {"PYTHONPATH": path})
     watcher = follow(run)
     try:
@@ -232,10 +232,10 @@ def test_a_dead_run_of_another_machine_is_noticed_by_its_lease(copy):
     place = Place(copy)
     owner = Process("alice", "node7", "0" * 12, 4242, 17)
     place.write("lease/000001.json", Record(1, "token", owner, renew=0.2, expire=1.0).pack())
-    lookout = Lookout(place)
-    assert lookout.look().state in ("running", "silent")
+    reader = StatusReader(place)
+    assert reader.look().state in ("running", "silent")
     time.sleep(1.2)
-    sight = lookout.look()
+    sight = reader.look()
     assert (sight.state, sight.owner) == ("dead", "alice, process 4242 on node7")
 
 

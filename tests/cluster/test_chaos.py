@@ -20,19 +20,19 @@ from pathlib import Path
 
 import psutil
 import pytest
-from ray_cases import FAST_HEALTH_CHECKS
-from run_cases import LONG, assert_same_draws
+from support.ray_cases import FAST_HEALTH_CHECKS
+from support.run_cases import LONG, assert_same_draws
 
 import raytpnn
 
 ray = pytest.importorskip("ray")
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 DRIVER = f"""
 import sys
 from pathlib import Path
 import raytpnn
-from run_cases import fit
+from support.run_cases import fit
 run, address = sys.argv[1:]
 if (Path(run) / "manifest.json").exists():
     raytpnn.resume(run, executor="ray", address=address)
@@ -67,7 +67,7 @@ class Sky:
         self.temporary.mkdir()
         self.env = os.environ | {
             "PYTHONPATH": os.pathsep.join(
-                [str(TESTS / "weather"), str(TESTS), os.environ.get("PYTHONPATH", "")]
+                [str(TESTS / "support" / "weather"), str(TESTS), os.environ.get("PYTHONPATH", "")]
             ),
             "RAYTPNN_WEATHER": str(self.file),
             "RAYTPNN_STORAGE_PATIENCE": "2",

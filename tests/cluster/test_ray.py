@@ -7,12 +7,12 @@ import threading
 import time
 
 import pytest
-from ray_cases import Disturber, go_on, kill_worker, local_ray
-from run_cases import SIZE, assert_same_draws, fit, small_data
+from support.ray_cases import Disturber, go_on, kill_worker, local_ray
+from support.run_cases import SIZE, assert_same_draws, fit, small_data
 
 import raytpnn
 from raytpnn import Resources
-from raytpnn.chains.ray_session import ClusterError
+from raytpnn.chains.executors.ray_session import ClusterError
 
 ray = pytest.importorskip("ray")
 
@@ -67,7 +67,7 @@ def test_a_worker_killed_in_the_middle_of_a_block_changes_nothing(cluster, long_
 
 
 def test_blocks_are_idempotent(cluster, begun):
-    from raytpnn.chains.actor import BlockActor
+    from raytpnn.chains.executors.ray_actor import BlockActor
 
     worker = BlockActor.remote(str(begun), 1)
     first, second = ray.get([worker.run_block.remote(2, 0), worker.run_block.remote(2, 0)])
@@ -79,7 +79,7 @@ def test_blocks_are_idempotent(cluster, begun):
 
 
 def test_workers_hold_their_threads_to_their_share(cluster, begun):
-    from raytpnn.chains.actor import BlockWorker
+    from raytpnn.chains.executors.ray_actor import BlockWorker
 
     class Curious(BlockWorker):
         def run_block(self, chain, block):
@@ -116,7 +116,7 @@ def test_another_address_than_the_connected_one_is_refused(cluster):
 
 
 def test_a_folder_that_the_workers_cannot_see_is_an_error_that_names_the_node(cluster, begun, monkeypatch):
-    from raytpnn.chains.actor import BlockActor
+    from raytpnn.chains.executors.ray_actor import BlockActor
 
     worker = BlockActor.remote(str(begun / "elsewhere"), 1)
     with pytest.raises(raytpnn.RunError, match=r"node [\d.]+ cannot use the run.*shared storage"):
@@ -140,7 +140,7 @@ def test_a_worker_that_cannot_write_ends_the_run(cluster, tmp_path):
 
 def test_more_chains_than_workers_keep_in_step(cluster, begun, monkeypatch):
     """No chain runs far ahead, so that R-hat over complete rounds is known early."""
-    monkeypatch.setattr("raytpnn.chains.coordinator.MOST_BLOCKS", 1)
+    monkeypatch.setattr("raytpnn.chains.schedule.scheduler.MOST_BLOCKS", 1)
     furthest = []
 
     class Watcher(Disturber):

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ray_cases import FAST_HEALTH_CHECKS, Disturber, go_on
-from run_cases import assert_same_draws, fit
+from support.ray_cases import FAST_HEALTH_CHECKS, Disturber, go_on
+from support.run_cases import assert_same_draws, fit
 
 import raytpnn
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import ClusterError
+from raytpnn.chains.executors.ray_session import ClusterError
+from raytpnn.chains.observe.progress import Reporter
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
 
-TESTS = str(Path(__file__).parent)
+TESTS = str(Path(__file__).parents[1])
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_another_version_of_ray_is_an_error_that_says_so(cluster, tmp_path):
 
 DRIVER = """
 import sys
-from run_cases import fit
+from support.run_cases import fit
 fit(sys.argv[1], executor="ray", n=2000, chains=4, warmup=100, draws=400)
 """
 
@@ -257,7 +257,7 @@ def test_as_a_ray_job_with_token_authentication(head, long_run, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     refused = submit(env | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}, address, "true")
     assert refused.returncode != 0
-    from run_cases import small_data
+    from support.run_cases import small_data
 
     X, y = small_data(2000)
     X.assign(y=y).to_parquet(tmp_path / "data.parquet")

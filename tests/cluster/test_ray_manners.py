@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_cases import PATIENCE_SECONDS, frame, surroundings, wait_for
-from cli_cases import write as write_table
+from support.cli_cases import PATIENCE_SECONDS, frame, surroundings, wait_for
+from support.cli_cases import write as write_table
 
 import raytpnn
-from raytpnn.chains import ray_cluster
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import ClusterError, RaySession
-from raytpnn.chains.resources import Resources
-from raytpnn.cli import machine
+from raytpnn.chains.executors import ray_cluster
+from raytpnn.chains.executors.ray_session import ClusterError, RaySession
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.cli.machine import facts as machine
 
 SMALL = {"chains": 2, "warmup": 20, "draws": 20}
 
@@ -138,7 +138,7 @@ SEARCH = """
 import sys
 import numpy as np
 import raytpnn
-from raytpnn.chains.ray_session import RaySession
+from raytpnn.chains.executors.ray_session import RaySession
 enter = RaySession.__enter__
 def connect(self):
     entered = enter(self)
@@ -152,9 +152,9 @@ print("ended:", found.stopped, file=sys.stderr)
 """
 HEAD = """
 import sys
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import RaySession
-from raytpnn.chains.resources import Resources
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.executors.ray_session import RaySession
+from raytpnn.chains.executors.resources import Resources
 import ray
 with RaySession("local", Resources(), Reporter()):
     print(ray.get_runtime_context().gcs_address, flush=True)

@@ -10,18 +10,18 @@ import time
 from pathlib import Path
 
 import pytest
-from ray_cases import FAST_HEALTH_CHECKS
-from run_cases import LONG, assert_same_draws, fit
+from support.ray_cases import FAST_HEALTH_CHECKS
+from support.run_cases import LONG, assert_same_draws, fit
 
 import raytpnn
-from raytpnn.chains import ray_crew, ray_nodes
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_nodes import Nodes
+from raytpnn.chains.executors import ray_nodes, ray_pool
+from raytpnn.chains.executors.ray_nodes import Nodes
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.storage.errors import NodeTrouble
 
 ray = pytest.importorskip("ray")
 
-WEATHER = str(Path(__file__).parent / "weather")
+WEATHER = str(Path(__file__).parents[1] / "support" / "weather")
 
 
 class Listener(Reporter):
@@ -202,8 +202,10 @@ def test_faults_are_counted_by_node_and_forgiven(monkeypatch):
 
 
 def test_a_cluster_that_gives_no_worker_is_an_error_in_the_end(cluster, begun, monkeypatch):
-    monkeypatch.setattr(ray_crew, "CLUSTER_SECONDS", 1.0)
-    monkeypatch.setattr("raytpnn.chains.ray_session.RaySession.check_resources", lambda self, ray: None)
+    monkeypatch.setattr(ray_pool, "CLUSTER_SECONDS", 1.0)
+    monkeypatch.setattr(
+        "raytpnn.chains.executors.ray_session.RaySession.check_resources", lambda self, ray: None
+    )
     with pytest.raises(raytpnn.RunError, match=r"given no worker for 1 s.*ray status.*--wait"):
         raytpnn.resume(begun, executor="ray")
 
@@ -211,11 +213,11 @@ def test_a_cluster_that_gives_no_worker_is_an_error_in_the_end(cluster, begun, m
 @pytest.mark.slow
 def test_a_worker_that_hangs_in_the_first_block_is_replaced(add_node, begun, long_run, monkeypatch):
     add_node()
-    monkeypatch.setattr(ray_crew, "HUNG_SECONDS", 3.0)
-    monkeypatch.setattr(ray_crew, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(ray_pool, "HUNG_SECONDS", 3.0)
+    monkeypatch.setattr(ray_pool, "WATCH_SECONDS", 0.2)
 
     listener, frozen = Listener(), []
-    original = ray_crew.RayCrew.send
+    original = ray_pool.RayPool.send
 
     def send(crew, worker, *rest):
         """Stop the process of the first worker before its first block is done."""
@@ -224,7 +226,7 @@ def test_a_worker_that_hangs_in_the_first_block_is_replaced(add_node, begun, lon
             frozen.append(crew.ready[worker]["pid"])
             os.kill(frozen[0], signal.SIGSTOP)
 
-    monkeypatch.setattr(ray_crew.RayCrew, "send", send)
+    monkeypatch.setattr(ray_pool.RayPool, "send", send)
     raytpnn.resume(begun, executor="ray", progress=listener)
     assert_same_draws(long_run, begun)
     assert any("has not answered for 3 s; what it was at is done again" in text for text in listener.said)

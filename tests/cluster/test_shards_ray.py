@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from ray_cases import FAST_HEALTH_CHECKS, local_ray
-from run_cases import assert_same_draws
+from support.ray_cases import FAST_HEALTH_CHECKS, local_ray
+from support.run_cases import assert_same_draws
 
 import raytpnn
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import ClusterError
-from raytpnn.chains.shard_team import ShardTeam
-from raytpnn.chains.sharding import Team
-from raytpnn.data.rows_io import read_rows
-from raytpnn.data.shard_io import read_shard, stripe_checksums
+from raytpnn.chains.executors.ray_session import ClusterError
+from raytpnn.chains.executors.sharding import Team
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.shards.shard_team import ShardTeam
+from raytpnn.data.rows.rows_io import read_rows
+from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
 from raytpnn.numerics.lanes import stripe_starts
 from raytpnn.storage.errors import RunError
 

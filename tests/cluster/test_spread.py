@@ -7,16 +7,16 @@ import signal
 
 import numpy as np
 import pytest
-from ray_cases import Disturber, local_ray
-from run_cases import assert_same_draws, files_of, small_data
+from support.ray_cases import Disturber, local_ray
+from support.run_cases import assert_same_draws, files_of, small_data
 
 import raytpnn
 from raytpnn import Resources, Tempering
-from raytpnn.chains import conduct as conducting
-from raytpnn.chains.part_host import PartHost
-from raytpnn.chains.run import Run
-from raytpnn.chains.store import DiskStore
-from raytpnn.storage.place import Place
+from raytpnn.chains import run_chains as conducting
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run.store import DiskStore
+from raytpnn.chains.work.replica_worker import PartHost
+from raytpnn.storage.places.place import Place
 
 # Warm-up ends within a block, and the last block is short.
 SIZE = {"chains": 2, "warmup": 450, "draws": 220, "seed": 8}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raytpnn.posterior import odd_chains as rules
-from raytpnn.posterior.advice import Evidence, convergence_of, judge, round_up, worst_of
-from raytpnn.posterior.forecast import outlook
-from raytpnn.posterior.odd_chains import odd_chains, worst_rhat
+from raytpnn.convergence import odd_chains as rules
+from raytpnn.convergence.advice import Evidence, convergence_of, judge, round_up, worst_of
+from raytpnn.convergence.forecast import outlook
+from raytpnn.convergence.odd_chains import odd_chains, worst_rhat
 
 FINE = {"birth": (1000, 80), "langevin": (5000, 2900)}
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from posterior_cases import random_posterior
+from support.posterior_cases import random_posterior
 
+from raytpnn.convergence.diagnostics import assess, by_chain, convergence_table
+from raytpnn.draws.draws import Draws
+from raytpnn.forward.forward_numpy import latent, term_values
+from raytpnn.forward.probe import Sizes, probe_of
 from raytpnn.posterior.compared import compared_quantities, effects
-from raytpnn.posterior.diagnostics import assess, by_chain, convergence_table
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.forward_numpy import latent, term_values
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.probe import Sizes, probe_of
 
 
 def table_of(values, chains):

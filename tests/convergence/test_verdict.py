@@ -7,17 +7,17 @@ import warnings
 
 import numpy as np
 import pytest
-from cli_cases import call
-from run_cases import small_data
+from support.cli_cases import call
+from support.run_cases import small_data
 
 import raytpnn
 from raytpnn import BayesianTPNNRegressor, ConvergenceWarning
-from raytpnn.cli.health import examine
-from raytpnn.posterior.advice import worst_of
+from raytpnn.cli.screen.health import examine
+from raytpnn.convergence.advice import worst_of
+from raytpnn.convergence.forecast import outlook
 from raytpnn.posterior.compared import compared_quantities
-from raytpnn.posterior.forecast import outlook
 from raytpnn.posterior.verdict import quiet
-from raytpnn.report.sections.convergence import convergence_section
+from raytpnn.report.page.sections.convergence import convergence_section
 
 LONG = {"chains": 2, "warmup": 100, "draws": 200, "executor": "threads", "seed": 5}
 
@@ -109,8 +109,8 @@ def test_estimators_and_genes_warn_and_the_quiet_do_not(run, recwarn):
 
 
 def test_chains_that_have_converged_are_not(monkeypatch):
-    monkeypatch.setattr("raytpnn.posterior.advice.LEAST_ESS_A_CHAIN", 1)
-    monkeypatch.setattr("raytpnn.chains.monitor.LEAST_ESS_A_CHAIN", 1)
+    monkeypatch.setattr("raytpnn.convergence.advice.LEAST_ESS_A_CHAIN", 1)
+    monkeypatch.setattr("raytpnn.chains.monitoring.monitor.LEAST_ESS_A_CHAIN", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         post = fit(target_rhat=9.0, target_ess=2.0)

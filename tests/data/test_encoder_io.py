@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encoding_cases import mixed_frame
+from support.encoding_cases import mixed_frame
 
-from raytpnn.data.encoder import Encoder
+from raytpnn.data.encoding.encoder import Encoder
 
 NAN = float("nan")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from encoding_cases import mixed_frame
 from scipy.special import expit
 from scipy.stats import rankdata
+from support.encoding_cases import mixed_frame
 
-from raytpnn.data.binning import bin_sorted, encode_rows
-from raytpnn.data.encoder import Encoder
+from raytpnn.data.encoding.binning import bin_sorted, encode_rows
+from raytpnn.data.encoding.encoder import Encoder
 
 NAN = float("nan")
 

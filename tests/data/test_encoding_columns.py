@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from encoding_cases import mixed_frame
+from support.encoding_cases import mixed_frame
 
-from raytpnn.data.encoder import Encoder
+from raytpnn.data.encoding.encoder import Encoder
 
 NAN = float("nan")
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raytpnn.data import boosted
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.feature_weights import resolve_feature_weights
-from raytpnn.data.marginal import explained_variation
+from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.synthetic import make
-from raytpnn.model.families import get_family
+from raytpnn.families import get_family
+from raytpnn.model import boosted
+from raytpnn.model.feature_weights import resolve_feature_weights
+from raytpnn.model.marginal import explained_variation
 
 NAN = float("nan")
 GAUSSIAN, BERNOULLI, POISSON = (get_family(name) for name in ("gaussian", "bernoulli", "poisson"))
@@ -230,5 +230,5 @@ def test_many_rows_are_gone_through_in_chunks(monkeypatch):
     _, bins = Encoder.fit(X)
     residual, weight = X[:, 0] + rng.normal(size=n), rng.integers(0, 3, n) * 1.0
     at_once = explained_variation(bins, residual, weight)
-    monkeypatch.setattr("raytpnn.data.marginal.CHUNK_CELLS", 700)
+    monkeypatch.setattr("raytpnn.model.marginal.CHUNK_CELLS", 700)
     np.testing.assert_allclose(explained_variation(bins, residual, weight), at_once, rtol=1e-9)

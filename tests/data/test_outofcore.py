@@ -10,13 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encoding_cases import mixed_frame
-from outofcore_cases import columns, few_values, same_fields, write
+from support.encoding_cases import mixed_frame
+from support.outofcore_cases import columns, few_values, same_fields, write
 
-from raytpnn.data import parquet_pieces, piecework, streamed_fit, streamed_table, summary
-from raytpnn.data.encoder import NUMERIC, Encoder
-from raytpnn.data.streamed_table import StreamedTable
-from raytpnn.data.summary import Numbers
+from raytpnn.data.encoding import streamed_fit, summary
+from raytpnn.data.encoding.encoder import NUMERIC, Encoder
+from raytpnn.data.encoding.summary import Numbers
+from raytpnn.data.tables import parquet_pieces, streamed_table
+from raytpnn.data.tables.streamed_table import StreamedTable
+from raytpnn.parallel import ordered_map as piecework
 
 N = 200_000
 MAX_BINS = 255
@@ -270,7 +272,7 @@ def test_dropped_columns_warn_once(tmp_path):
 
 
 def test_identifiers_are_refused_before_all_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("raytpnn.data.summary.MOST_TEXTS", 400)
+    monkeypatch.setattr("raytpnn.data.encoding.summary.MOST_TEXTS", 400)
     path = write(tmp_path / "x.parquet", {"id": np.array([f"row {i}" for i in range(50_000)])}, 10_000)
     with pytest.raises(ValueError, match=r"column 'id' is text with more than .* in 10000 rows"):
         Encoder.fit_parquet(path, workers=1)
@@ -339,7 +341,7 @@ def test_errors_come_back_from_ray(cluster, tmp_path):
 
 def test_ray_must_be_connected(tmp_path, monkeypatch):
     path = write(tmp_path / "x.parquet", {"x": np.arange(500.0)})
-    monkeypatch.setattr("raytpnn.data.piecework.ray_is_connected", lambda: False)
+    monkeypatch.setattr("raytpnn.parallel.ordered_map.ray_is_connected", lambda: False)
     with pytest.raises(ValueError, match="needs a connection to Ray"):
         Encoder.fit_parquet(path, executor="ray")
     with pytest.raises(ValueError, match="unknown executor 'dask'"):

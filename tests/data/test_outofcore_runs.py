@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call
-from ray_cases import local_ray
-from run_cases import assert_same_draws, files_of, small_data
+from support.cli_cases import SHORT, call
+from support.ray_cases import local_ray
+from support.run_cases import assert_same_draws, files_of, small_data
 
 import raytpnn
 from raytpnn.data import training
-from raytpnn.data.streamed_table import StreamedTable
+from raytpnn.data.tables.streamed_table import StreamedTable
 from raytpnn.data.training import RoomForCodes, available_memory, training_table
 
 LENGTH = {"chains": 2, "warmup": 60, "draws": 60, "seed": 4, "executor": "threads"}

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from raytpnn.data.response import Response, as_offset, as_response, as_weights
-from raytpnn.model.families import get_family
+from raytpnn.families import get_family
 
 NAN = float("nan")
 GAUSSIAN, BERNOULLI, POISSON = (get_family(name) for name in ("gaussian", "bernoulli", "poisson"))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raytpnn.data import summary as module
-from raytpnn.data.summary import EXACT_VALUES, Gatherer, Levels, Numbers, summary_size
+from raytpnn.data.encoding import summary as module
+from raytpnn.data.encoding.summary import EXACT_VALUES, Gatherer, Levels, Numbers, summary_size
 
 N = 60_000
 SIZE = 512

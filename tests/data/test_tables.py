@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-from raytpnn.data.cells import as_numbers, as_text, level_text, numbers_or_text
-from raytpnn.data.files import FileTable
-from raytpnn.data.short_lines import first_short_line
-from raytpnn.data.tables import Table, as_table
+from raytpnn.data.tables.cells import as_numbers, as_text, level_text, numbers_or_text
+from raytpnn.data.tables.files import FileTable
+from raytpnn.data.tables.short_lines import first_short_line
+from raytpnn.data.tables.tables import Table, as_table
 
 NAN = float("nan")
 

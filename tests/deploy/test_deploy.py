@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 yaml = pytest.importorskip("yaml", reason="cluster files: pip install 'raytpnn[test]'")
-from deploy_cases import DEPLOY, documents, problems_of  # noqa: E402
+from support.deploy_cases import DEPLOY, documents, problems_of  # noqa: E402
 
 CLUSTERS = ["aws-gpu.yaml", "onprem.yaml"]
 MANIFESTS = ["kuberay-raycluster.yaml", "kuberay-rayjob.yaml"]
@@ -132,7 +132,7 @@ def test_a_job_ends_and_a_cluster_shrinks():
 
 def test_commands_of_the_job_are_ours():
     """Flags of the entrypoint exist."""
-    from cli_cases import run
+    from support.cli_cases import run
 
     (job,) = documents(DEPLOY / "kuberay-rayjob.yaml")
     told = job["spec"]["entrypoint"]

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from deploy_cases import DEPLOY
-from run_cases import assert_same_draws, fit, small_data
+from support.deploy_cases import DEPLOY
+from support.run_cases import assert_same_draws, fit, small_data
 
 pytestmark = pytest.mark.slow
 

@@ -18,16 +18,16 @@ import time
 from pathlib import Path
 
 import pytest
-from deploy_cases import DEPLOY, documents
-from expression_cases import write_two_classes
-from run_cases import assert_same_draws
-from submit_case import main as fit_here
+from support.deploy_cases import DEPLOY, documents
+from support.expression_cases import write_two_classes
+from support.run_cases import assert_same_draws
+from support.submit_case import main as fit_here
 from test_ray_cluster import free_port
 
 pytestmark = pytest.mark.slow
 
 ROOT = DEPLOY.parent
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 # Standard input and output to a port of this machine: Ray's launcher knows no port but 22.
 CONNECT = """
 import socket, sys, threading
@@ -161,7 +161,14 @@ def test_up_and_submit(cluster_file, home, tmp_path):
     assert (home / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
     run = tmp_path / "run"
     said = launcher(
-        home, "submit", "--no-config-cache", cluster_file, TESTS / "submit_case.py", "--", run, "auto"
+        home,
+        "submit",
+        "--no-config-cache",
+        cluster_file,
+        TESTS / "support" / "submit_case.py",
+        "--",
+        run,
+        "auto",
     )
     found = re.search(r"(\d+) draws on (\w+) (\S+)", said)
     assert found, said

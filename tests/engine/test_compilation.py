@@ -16,7 +16,7 @@ from numba.core import event
 
 import raytpnn
 from raytpnn import Moves, Prior
-from raytpnn.engine import warm
+from raytpnn.engine import precompile as warm
 
 
 def test_a_second_fit_compiles_nothing():
@@ -69,7 +69,7 @@ def test_strict_arithmetic_is_not_inherited_from_fast_callers():
     code = """
 import numpy as np
 from raytpnn.numerics.elementary import exp
-from raytpnn.posterior.jit import fast
+from raytpnn.forward.fast_math import fast
 
 @fast
 def caller(x):

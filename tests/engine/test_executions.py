@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case, run_plan
+from support.chain_cases import make_case, run_plan
 
 from raytpnn.chains.plan import Length, Plan
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Scaling
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import Scaling
 from raytpnn.model.prior import Prior
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chain_cases import make_case
+from support.chain_cases import make_case
 
 from raytpnn.engine.moves import langevin
-from raytpnn.engine.reference import evaluate, reference_of
-from raytpnn.engine.rows import MOMENTS
-from raytpnn.engine.settings import Moves
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.reference.execution import evaluate, reference_of
+from raytpnn.engine.rows.row_passes import MOMENTS
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.model.basis import factor
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.model.prior import Prior
 
 PRIOR = Prior(K_max=2, max_order=4, a_gamma=1.7, intercept_sd=0.5, sigma_beta2=0.4)
@@ -61,7 +61,7 @@ def bins_index(bins, feature):
 @pytest.mark.parametrize("log_gamma", [True, False])
 @pytest.mark.parametrize("bounded", [True, False])
 def test_gradient_agrees_with_finite_differences(family, order, log_gamma, bounded):
-    from chain_cases import random_bins
+    from support.chain_cases import random_bins
 
     moves, prior = Moves(log_gamma=log_gamma), replace(PRIOR, bounded=bounded)
     case = make_case(family, n=40, p=6, prior=prior, moves=moves, missing=0.1, backend="reference")
@@ -98,7 +98,7 @@ def test_gradient_agrees_with_finite_differences(family, order, log_gamma, bound
 
 def test_a_gradient_without_the_height_would_be_seen():
     """The slope of a bounded factor is not that of an unbounded one divided by the height."""
-    from chain_cases import random_bins
+    from support.chain_cases import random_bins
 
     bins = random_bins(40, 3, 0)
     b, gamma, h = 0.7, 0.2, 1e-6
@@ -115,7 +115,7 @@ def test_a_gradient_without_the_height_would_be_seen():
 
 def test_a_wrong_gradient_would_be_seen():
     """The paper's d phi/d b lacks 1/c^2 in one term: the comparison above tells them apart."""
-    from chain_cases import random_bins
+    from support.chain_cases import random_bins
 
     bins = random_bins(40, 3, 0)
     b, gamma, h = 0.4, 0.2, 1e-6

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from ensemble_cases import make_ensemble
+from support.chain_cases import make_case
+from support.ensemble_cases import make_ensemble
 
-from raytpnn.chains.ladder import (
+from raytpnn.engine.records import TEMPERATURE
+from raytpnn.engine.tempering.ladder import (
     LONGEST,
     WANTED,
     adaptation_sweeps,
@@ -15,8 +16,7 @@ from raytpnn.chains.ladder import (
     first_temperatures,
     pair_barriers,
 )
-from raytpnn.chains.tempering import Tempering
-from raytpnn.engine.layout import TEMPERATURE
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 
 

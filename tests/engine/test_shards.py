@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
+from support.chain_cases import make_case
 from test_stripes import response
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS
-from raytpnn.engine.shards import ShardedChain
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.sharded_chain import ShardedChain
 from raytpnn.model.prior import Prior
 
 PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.1, C0=0.0)

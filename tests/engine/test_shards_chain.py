@@ -8,17 +8,17 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from chain_cases import make_case
+from support.chain_cases import make_case
 from test_invariance import LIMIT, SWEEPS
 from test_shards import sharded
 from test_stripes import response
 
 import raytpnn
 from raytpnn.chains.plan import Length, make_plan
-from raytpnn.data.rows_io import TrainingRows
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.shards import ShardedChain, ShardError, check_shards, shard_of
-from raytpnn.model.families import get_family
+from raytpnn.data.rows.rows_io import TrainingRows
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.sharded_chain import ShardedChain, ShardError, check_shards, shard_of
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import STRIPES
 
@@ -175,7 +175,7 @@ def test_sample_gives_the_same_posterior_for_any_number_of_shards():
 
 
 def test_shards_of_a_process_copy_no_rows():
-    from chain_cases import random_bins
+    from support.chain_cases import random_bins
 
     bins = random_bins(70_000, 6)
     rows = TrainingRows(bins, np.zeros(70_000), np.ones(70_000), np.zeros(70_000), np.full(6, 1 / 6))

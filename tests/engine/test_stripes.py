@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case, random_bins
+from support.chain_cases import make_case, random_bins
 
-from raytpnn.engine.reference import doubles, reference_of
-from raytpnn.engine.sweep import run_block
-from raytpnn.model.families import get_family
+from raytpnn.engine.reference.execution import doubles, reference_of
+from raytpnn.engine.sweeps.sweep import run_block
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK, STRIPES, stripe_starts
 from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
 from numba import njit
+from support.chain_cases import make_case
 
-from raytpnn.engine.layout import EXACT_ONLY, PROBLEM, WORK
-from raytpnn.engine.reference import view
-from raytpnn.engine.reference_subset import permutation, strata
-from raytpnn.engine.subset import permuted, strata_of, stratum_start, take_subset
-from raytpnn.engine.subset_use import SubsetUse
-from raytpnn.engine.tables import factor_table
+from raytpnn.engine.records import EXACT_ONLY, PROBLEM, WORK
+from raytpnn.engine.reference.execution import view
+from raytpnn.engine.reference.subset import permutation, strata
+from raytpnn.engine.rows.factor_tables import factor_table
+from raytpnn.engine.rows.subset import permuted, strata_of, stratum_start, take_subset
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 KEYS = (123456789, 4000000000, 77, 2**31 + 5)

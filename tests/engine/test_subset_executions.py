@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
+from support.chain_cases import make_case
 from test_executions import differing
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, SCREEN_WALK
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, SCREEN_WALK
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 WAYS = {"minibatch": EXACT_ONLY, "delayed": DELAYED, "delayed if it pays": DELAYED_IF_IT_PAYS}

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from raytpnn.data.synthetic import DESIGNS
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "component_selection.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "component_selection.py"
 
 
 def load_example():

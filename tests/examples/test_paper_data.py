@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pandas as pd
-import paper_cases  # noqa: F401
 import pytest
+from support import paper_cases  # noqa: F401
 
 from examples.paper import more_data, worst_rows
 from examples.paper.data import read

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pandas as pd
-import paper_cases
 import pytest
+from support import paper_cases
 
 from examples.paper import command, prediction, published, results
 from examples.paper.markdown import values

@@ -7,8 +7,8 @@ import types
 
 import numpy as np
 import pandas as pd
-import paper_cases
 import pytest
+from support import paper_cases
 
 from examples.paper import command, prediction, runner, uncertainty
 from examples.paper.data import NAMES, present, read

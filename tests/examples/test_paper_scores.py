@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import paper_cases  # noqa: F401
 import pytest
+from support import paper_cases  # noqa: F401
 
 import raytpnn
 from examples.paper.models.base import Size, Task, choose
 from examples.paper.models.linear import Linear
 from examples.paper.models.ours import forecast_of, sample
 from examples.paper.scores import Forecast, detection_auroc, normal_crps, score
-from raytpnn.posterior import novelty
-from raytpnn.posterior.scores import score as score_of_posterior
+from raytpnn.posterior.evaluate import out_of_distribution as novelty
+from raytpnn.posterior.evaluate.scores import score as score_of_posterior
 
 
 def test_crps_of_a_normal_is_the_expectation_over_its_draws():

@@ -6,8 +6,8 @@ import importlib
 
 import numpy as np
 import pandas as pd
-import paper_cases
 import pytest
+from support import paper_cases
 
 from examples.paper import command, concepts, poisson, results, selection
 from examples.paper.runner import Case

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from expression_cases import write_two_classes
+from support.expression_cases import write_two_classes
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def load(path):

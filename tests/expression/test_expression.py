@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from expression_cases import matrix
 from scipy import sparse
+from support.expression_cases import matrix
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.expression import Expression, read_expression
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.expression.expression import Expression, read_expression
 
 h5py = pytest.importorskip("h5py")
 

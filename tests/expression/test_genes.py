@@ -7,14 +7,14 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
-from posterior_cases import random_bins, random_draws
+from support.posterior_cases import random_bins, random_draws
 
 import raytpnn
-from raytpnn.data.annotation import Annotation, read_annotation
-from raytpnn.data.encoder import Encoder
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.expression.annotation import Annotation, read_annotation
+from raytpnn.families import get_family
 from raytpnn.model.basis import phi
-from raytpnn.model.families import get_family
-from raytpnn.posterior import genes
+from raytpnn.posterior.effects import genes
 from raytpnn.posterior.posterior import Posterior
 
 P = 6
@@ -143,10 +143,10 @@ def test_names_are_everywhere(planted, tmp_path):
 
 def test_names_are_in_the_report(planted):
     pytest.importorskip("matplotlib")
-    from raytpnn.report.effects import plot_effect
-    from raytpnn.report.importance import plot_importance
-    from raytpnn.report.sections.importance import importance_section
-    from raytpnn.report.shapley import plot_shapley
+    from raytpnn.report.page.sections.importance import importance_section
+    from raytpnn.report.plots.effects import plot_effect
+    from raytpnn.report.plots.importance import plot_importance
+    from raytpnn.report.plots.shapley import plot_shapley
 
     page = importance_section(planted)
     for text in ("ABC (x0)", "genes and combinations", "NM_3", "XYZ", "up (100%)", "down (100%)"):

@@ -7,16 +7,16 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from expression_cases import matrix
+from support.expression_cases import matrix
 
 import raytpnn
-from raytpnn.data import growable
-from raytpnn.data.adjustment import Adjustment
-from raytpnn.data.annotation import Annotation
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.expression import Expression
+from raytpnn.data.encoding import buffers as growable
+from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.preparation import Preparation, prepare
-from raytpnn.data.tables import ArrayTable
+from raytpnn.data.tables.tables import ArrayTable
+from raytpnn.expression.adjustment import Adjustment
+from raytpnn.expression.annotation import Annotation
+from raytpnn.expression.expression import Expression
 
 SHORT = {"chains": 1, "warmup": 30, "draws": 30, "family": "bernoulli"}
 

@@ -7,11 +7,11 @@ import gzip
 import numpy as np
 import pandas as pd
 import pytest
-from expression_cases import ROWS, SAMPLES, series_lines, write_series
+from support.expression_cases import ROWS, SAMPLES, series_lines, write_series
 
-from raytpnn.data import series_matrix
-from raytpnn.data.expression import read_expression
 from raytpnn.data.preparation import prepare
+from raytpnn.expression import series_matrix
+from raytpnn.expression.expression import read_expression
 
 
 def test_gse4107_is_what_was_prepared_from_it(real_data):

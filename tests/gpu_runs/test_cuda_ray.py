@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER, compile_library
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER, compile_library
 from test_cuda_runs import assert_same_run, fit
 
 from raytpnn import Resources
-from raytpnn.chains.ray_session import ClusterError
-from raytpnn.engine.device import HOOK
-from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.chains.executors.ray_session import ClusterError
+from raytpnn.engine.gpu.device import HOOK
+from raytpnn.engine.gpu.kernel_files import kernel_folder
 
 ray = pytest.importorskip("ray")
 pytestmark = [
@@ -33,7 +33,7 @@ def two_devices():
 
 
 def start(gpus, devices="host_devices"):
-    tests = str(Path(__file__).parent)
+    tests = str(Path(__file__).parents[1])
     variables = {HOOK: f"test_cuda_ray:{devices}", "PYTHONPATH": f"{tests}:{os.environ['PYTHONPATH']}"}
     ray.init(
         address="local",

@@ -7,15 +7,15 @@ import time
 
 import numpy as np
 import pytest
-from cuda_cases import POLICIES, HostDevice
-from cuda_host.build import COMPILER
-from run_cases import files_of
+from support.cuda_cases import POLICIES, HostDevice
+from support.cuda_host.build import COMPILER
+from support.run_cases import files_of
 
 import raytpnn
-from raytpnn.engine import device as devices
-from raytpnn.engine import subset_use
-from raytpnn.engine.cuda import DeviceChains
-from raytpnn.engine.device import DeviceError, missing_for_cuda
+from raytpnn.engine.gpu import device as devices
+from raytpnn.engine.gpu.chains import DeviceChains
+from raytpnn.engine.gpu.device import DeviceError, missing_for_cuda
+from raytpnn.engine.rows import subset_options as subset_use
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
 SHORT = {"chains": 3, "warmup": 120, "draws": 90, "thin": 2, "seed": 7}

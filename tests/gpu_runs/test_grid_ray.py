@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER, compile_library
-from ray_cases import FAST_HEALTH_CHECKS
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER, compile_library
+from support.ray_cases import FAST_HEALTH_CHECKS
 from test_cuda_runs import assert_same_run
 from test_shards_ray import Killer, shared_files
 
 import raytpnn
 from raytpnn import Resources
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_session import ClusterError
-from raytpnn.engine import device as devices
-from raytpnn.engine import grid_choice
-from raytpnn.engine.device import HOOK, DeviceError
-from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.chains.executors.ray_session import ClusterError
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.engine.gpu import device as devices
+from raytpnn.engine.gpu.device import HOOK, DeviceError
+from raytpnn.engine.gpu.grid import choice as grid_choice
+from raytpnn.engine.gpu.kernel_files import kernel_folder
 from raytpnn.storage.errors import RunError
 
 ray = pytest.importorskip("ray")
@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"),
     pytest.mark.skipif("PYTHONPATH" not in os.environ, reason="workers find the package by PYTHONPATH"),
 ]
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 # Row blocks for all of four workers.
 N = 16_400
 SIZE = {"chains": 1, "warmup": 30, "draws": 30, "seed": 5}
@@ -196,7 +196,7 @@ def test_one_worker_has_all_gpus_where_a_node_has_them(nodes, whole, tmp_path):
     assert_same_run(tmp_path / "run", whole)
 
 
-@on_nodes(1, TESTS / "numpy_cupy")
+@on_nodes(1, TESTS / "support" / "numpy_cupy")
 def test_ray_s_nccl_group_is_used_as_it_wants_to_be(nodes, whole, tmp_path):
     """With NumPy in the place of CuPy and files in the place of NCCL: Ray's own code runs, and ours."""
     pytest.importorskip("torch")

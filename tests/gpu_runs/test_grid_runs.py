@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER
 from test_cuda_runs import assert_same_run, data, fit
 
 import raytpnn
-from raytpnn.engine import device as devices
-from raytpnn.engine import grid_choice
-from raytpnn.engine.device import DeviceError, Limits
-from raytpnn.engine.grid_choice import grid_pays
+from raytpnn.engine.gpu import device as devices
+from raytpnn.engine.gpu.device import DeviceError, Limits
+from raytpnn.engine.gpu.grid import choice as grid_choice
+from raytpnn.engine.gpu.grid.choice import grid_pays
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
 FEW = {"chains": 2, "warmup": 12, "draws": 6, "thin": 1}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER
 from typer.testing import CliRunner
 
-from raytpnn.cli import app, gpu_selftest
-from raytpnn.engine import device as devices
+from raytpnn.cli import app
+from raytpnn.cli.machine import gpu_selftest
+from raytpnn.engine.gpu import device as devices
 
 STATEMENT = "The CUDA backend has been compiled and run through a CPU host; it has not yet been run on a GPU"
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
@@ -53,7 +54,7 @@ def test_one_chain_on_a_device_is_checked(monkeypatch):
 @needs_compiler
 def test_a_chain_that_goes_another_way_fails(monkeypatch):
     """Broken twin: stripes added in another order."""
-    monkeypatch.setattr("raytpnn.engine.grid_rows.add_stripes", lambda stripes: stripes[::-1].sum(axis=0))
+    monkeypatch.setattr("raytpnn.engine.gpu.grid.rows.add_stripes", lambda stripes: stripes[::-1].sum(axis=0))
     with pytest.raises(ArithmeticError, match="differs from that of the CPU"):
         gpu_selftest.same_grid(HostDevice(), "gaussian")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER, HostError
-from grid_cases import (
+from support.chain_cases import make_case
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER, HostError
+from support.grid_cases import (
     PRIOR,
     CountingDevice,
     Meeting,
@@ -17,11 +17,11 @@ from grid_cases import (
     run_on,
     weighed,
 )
-from grid_counts import TERMS, counts_of
+from support.grid_counts import TERMS, counts_of
 
-from raytpnn.engine.layout import STATE
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import with_feature_weights
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import with_feature_weights
+from raytpnn.engine.records import STATE
 from raytpnn.model.prior import Prior
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")
@@ -74,7 +74,7 @@ def test_long_chains(family, moves):
 @pytest.mark.parametrize("tables_in_shared", [False, pytest.param(True, marks=pytest.mark.kernels)])
 def test_wide_codes(tables_in_shared, monkeypatch):
     if not tables_in_shared:
-        monkeypatch.setattr("raytpnn.engine.cuda.MOST_SHARED_WIDTH", 1)
+        monkeypatch.setattr("raytpnn.engine.gpu.chains.MOST_SHARED_WIDTH", 1)
     case = weighed(make_case("poisson", n=300, p=6, missing=0.1, prior=PRIOR, dtype=np.uint16))
     assert run_on(case, 1, (10,)) == []
 
@@ -98,7 +98,7 @@ def test_terms_of_many_factors(order):
 
 
 def test_a_gram_matrix_of_many_launches(monkeypatch):
-    monkeypatch.setattr("raytpnn.engine.grid_shard.MOST_COLUMNS", 80)
+    monkeypatch.setattr("raytpnn.engine.gpu.grid.shard.MOST_COLUMNS", 80)
     moves = Moves(joint_beta_every=1, langevin=False, restructure=False, birth_death_attempts=0)
     case = weighed(make_case("gaussian", n=40, p=3, prior=Prior(K_max=60, max_order=3, C0=1e-4), moves=moves))
     draws = (case.prior_draw() for _ in range(200))

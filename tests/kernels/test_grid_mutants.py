@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cuda_host.build import COMPILER, compile_library
-from grid_cases import expected_outcome, grid_verdict
+from support.cuda_host.build import COMPILER, compile_library
+from support.grid_cases import expected_outcome, grid_verdict
 from test_kernels_mutants import run_sanitized
 
-from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.engine.gpu.kernel_files import kernel_folder
 
 pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]
 
@@ -196,6 +196,6 @@ def test_sanitizers_find_nothing(which, expected, expected_of, tmp_path):
     file = tmp_path / which
     file.write_bytes(expected_of.get(which, expected))
     compile_library(kernel_folder() / FILE, ("WIDE_CODES=0", "TABLES_IN_SHARED=1"), "sanitized")
-    done = run_sanitized(Path(__file__).parent / "grid_cases.py", file, "sanitized")
+    done = run_sanitized(Path(__file__).parents[1] / "support" / "grid_cases.py", file, "sanitized")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "same"

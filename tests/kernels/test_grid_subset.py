@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER, HostError
-from grid_cases import (
+from support.chain_cases import make_case
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER, HostError
+from support.grid_cases import (
     PRIOR,
     CountingDevice,
     Meeting,
@@ -18,16 +18,16 @@ from grid_cases import (
     subset_case,
     weighed,
 )
-from grid_counts import TERMS, counts_of
+from support.grid_counts import TERMS, counts_of
 
-from raytpnn.engine import grid_subset
-from raytpnn.engine.grid_chain import GridChain
-from raytpnn.engine.grid_shard import STAGES
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, STATE
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import with_feature_weights
-from raytpnn.engine.shards import shard_of
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.gpu.grid import subset as grid_subset
+from raytpnn.engine.gpu.grid.chain import GridChain
+from raytpnn.engine.gpu.grid.shard import STAGES
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import with_feature_weights
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, STATE
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.sharded_chain import shard_of
 from raytpnn.model.prior import Prior
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")
@@ -83,7 +83,7 @@ def test_long_chains(family, moves, way):
 
 @pytest.mark.parametrize("way", TWO_WAYS)
 def test_wide_codes(way, monkeypatch):
-    monkeypatch.setattr("raytpnn.engine.cuda.MOST_SHARED_WIDTH", 1)
+    monkeypatch.setattr("raytpnn.engine.gpu.chains.MOST_SHARED_WIDTH", 1)
     subsets = SubsetUse(90, WAYS[way])
     case = make_case("poisson", n=300, p=6, missing=0.1, prior=PRIOR, dtype=np.uint16, subsets=subsets)
     assert run_on(weighed(case), 1, (10,)) == []
@@ -151,7 +151,7 @@ def test_a_stale_subset_changes_the_draws(way, monkeypatch):
 
     case = subset_case(way)
     chain = grid_chain(case, [HostDevice()])
-    monkeypatch.setattr("raytpnn.engine.grid_chain.draw_subset", once)
+    monkeypatch.setattr("raytpnn.engine.gpu.grid.chain.draw_subset", once)
     assert differences(case, chain, (1,)) == []
     assert differences(case, chain, (2,)) != []
     assert len(drawn) == 3
@@ -163,7 +163,7 @@ def test_a_fit_that_is_not_followed_changes_the_draws(monkeypatch):
     case = subset_case("delayed")
     chain = grid_chain(case, [HostDevice()])
     follow_fit(chain.subsets, 0)
-    monkeypatch.setattr("raytpnn.engine.grid_chain.follow_fit", lambda subsets, terms: None)
+    monkeypatch.setattr("raytpnn.engine.gpu.grid.chain.follow_fit", lambda subsets, terms: None)
     assert differences(case, chain, (3,)) != []
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from chain_cases import make_case
-from cuda_host.build import COMPILER, HostError, HostLibrary, build
-from cuda_host.child import said_in_child
-from ensemble_cases import make_ensemble
-from kernel_cases import KernelChains, KernelEnsembles, Launch
+from support.chain_cases import make_case
+from support.cuda_host.build import COMPILER, HostError, HostLibrary, build
+from support.cuda_host.child import said_in_child
+from support.ensemble_cases import make_ensemble
+from support.kernel_cases import KernelChains, KernelEnsembles, Launch
 
-from raytpnn.chains.tempering import Tempering
-from raytpnn.engine.kernel_files import kernel_folder
-from raytpnn.engine.layout import DELAYED, STOP, TEMPERATURE
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.gpu.kernel_files import kernel_folder
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import DELAYED, STOP, TEMPERATURE
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 
 pytestmark = [pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH"), pytest.mark.kernels]

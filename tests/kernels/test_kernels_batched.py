@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case, random_bins
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER
+from support.chain_cases import make_case, random_bins
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER
 
-from raytpnn.engine import reference
-from raytpnn.engine.binding import as_python
-from raytpnn.engine.cuda_sums import langevin_sums
+from raytpnn.draws.draws import Draws
+from raytpnn.engine.gpu.sums import langevin_sums
 from raytpnn.engine.moves.langevin import term_tables
-from raytpnn.engine.rows import MOMENTS
-from raytpnn.model.families.base import DERIVATIVES
+from raytpnn.engine.reference import execution as reference
+from raytpnn.engine.reference.rebinding import as_python
+from raytpnn.engine.rows.row_passes import MOMENTS
+from raytpnn.families.base import DERIVATIVES
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.forward_cuda import latent_on_device
+from raytpnn.forward.forward_numpy import latent
+from raytpnn.forward.prediction import Predictor
 from raytpnn.model.prior import Prior
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.forward_cuda import latent_on_device
-from raytpnn.posterior.forward_numpy import latent
-from raytpnn.posterior.prediction import Predictor
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
 
@@ -79,7 +79,7 @@ def test_many_draws_are_cut_into_parts(monkeypatch):
     ensemble = Ensemble.of(random_draws(bins, 9, rng), bins)
     codes, offset = bins.codes[ensemble.used], np.zeros(50)
     whole = latent_on_device(HostDevice(), ensemble, codes, offset, 32)
-    monkeypatch.setattr("raytpnn.posterior.forward_cuda.MOST_TABLE_ENTRIES", 700)
+    monkeypatch.setattr("raytpnn.forward.forward_cuda.MOST_TABLE_ENTRIES", 700)
     device = HostDevice()
     assert np.array_equal(latent_on_device(device, ensemble, codes, offset, 32), whole)
     assert sum(kernel == "forward" for kernel, *_ in device.launches) > 1

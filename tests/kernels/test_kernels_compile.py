@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 
 import pytest
-from cuda_compile import (
+from support.cuda_compile import (
     ARCHITECTURES,
     NVCC,
     REGISTERS_OF_MULTIPROCESSOR,
@@ -18,8 +18,8 @@ from cuda_compile import (
     nvrtc,
 )
 
-from raytpnn.engine.cuda import BLOCKS_OF_MULTIPROCESSOR, MOST_THREADS, STATIC_SHARED_BYTES
-from raytpnn.engine.kernel_files import KERNEL_FILES, kernel_folder
+from raytpnn.engine.gpu.chains import BLOCKS_OF_MULTIPROCESSOR, MOST_THREADS, STATIC_SHARED_BYTES
+from raytpnn.engine.gpu.kernel_files import KERNEL_FILES, kernel_folder
 from raytpnn.model.prior import Prior
 
 KERNELS = {
@@ -97,7 +97,7 @@ def test_nvcc_compiles_the_files_as_they_are(name, architecture, macros, tmp_pat
 @needs_nvrtc
 def test_a_wrong_record_does_not_compile(monkeypatch):
     """Broken twin: offsets are compared under NVRTC too, which has no __builtin_offsetof of its own."""
-    import cuda_compile
+    from support import cuda_compile
 
     text = cuda_compile.kernel_source("langevin")
     assert "long long n_values;" in text

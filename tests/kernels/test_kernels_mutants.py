@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_chains import PLAIN, SCREENED, expected_states, verdict
-from cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
-from cuda_host.child import said_in_child
+from support.cuda_chains import PLAIN, SCREENED, expected_states, verdict
+from support.cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
+from support.cuda_host.child import said_in_child
 
 import raytpnn
-from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.engine.gpu.kernel_files import kernel_folder
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
 
@@ -170,7 +170,7 @@ def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
 
 
 def run_sanitized(script, *arguments):
-    tests = Path(__file__).parent
+    tests = Path(__file__).parents[1]
     package = Path(raytpnn.__file__).parents[1]
     paths = os.pathsep.join([str(tests), str(package)])
     environment = os.environ | sanitizer_environment() | {"PYTHONPATH": paths}
@@ -184,7 +184,9 @@ def test_sanitizers_find_nothing(ways, tmp_path):
     (tmp_path / "expected").write_bytes(b"".join(expected_states(ways)))
     macros = ("WIDE_CODES=0", "TABLES_IN_SHARED=1", *(("SCREENED=1",) if ways is SCREENED else ()))
     compile_library(kernel_folder() / "sweep.cu", macros, "sanitized")
-    done = run_sanitized(Path(__file__).parent / "cuda_chains.py", tmp_path / "expected", "sanitized")
+    done = run_sanitized(
+        Path(__file__).parents[1] / "support" / "cuda_chains.py", tmp_path / "expected", "sanitized"
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "same"
 
@@ -202,7 +204,7 @@ extern "C" __global__ void overflow(int* out) { out[threadIdx.x] = 2147483647 + 
 LAUNCH = """
 import ctypes, sys
 from pathlib import Path
-from cuda_host.build import build
+from support.cuda_host.build import build
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 memory = libc.malloc(ctypes.c_size_t(32 * 8))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from cuda_host.build import COMPILER
-from kernel_cases import KernelChains, Launch, differing, differing_draws
+from support.chain_cases import make_case
+from support.cuda_host.build import COMPILER
+from support.kernel_cases import KernelChains, Launch, differing, differing_draws
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")

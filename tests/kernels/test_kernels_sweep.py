@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from cuda_host.build import COMPILER, KERNELS, build
-from ensemble_cases import make_ensemble
-from kernel_cases import KernelChains, KernelEnsembles, Launch, differing, differing_draws
+from support.chain_cases import make_case
+from support.cuda_host.build import COMPILER, KERNELS, build
+from support.ensemble_cases import make_ensemble
+from support.kernel_cases import KernelChains, KernelEnsembles, Launch, differing, differing_draws
 
-from raytpnn.chains.tempering import Tempering
+from raytpnn.engine.backends import ensemble_runner
 from raytpnn.engine.chain import new_record
-from raytpnn.engine.device_headers import HEADERS
-from raytpnn.engine.execution import ensemble_runner
-from raytpnn.engine.layout import PROBLEM, STATE, STOP, SWEEPS_DONE, TEMPERATURE
+from raytpnn.engine.gpu.headers import HEADERS
 from raytpnn.engine.moves import joint_beta
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import new_record_of
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import new_record_of
+from raytpnn.engine.records import PROBLEM, STATE, STOP, SWEEPS_DONE, TEMPERATURE
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 from raytpnn.numerics import elementary_numpy
 from raytpnn.numerics.lanes import stripe_starts
@@ -35,13 +35,13 @@ ORDERS = ("ascending", "descending", "random")
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers_say_what_python_says(name):
     committed = (KERNELS / name).read_text()
-    hint = "run: python -m raytpnn.engine.device_headers kernels"
+    hint = "run: python -m raytpnn.engine.gpu.headers kernels"
     assert committed == HEADERS[name](), hint
 
 
 @pytest.fixture(scope="module")
 def numerics():
-    return build(Path(__file__).parent / "kernel_numerics.cu")
+    return build(Path(__file__).parents[1] / "support" / "kernel_numerics.cu")
 
 
 def bits(x):
@@ -73,8 +73,8 @@ def test_elementary_functions_have_the_same_bits(numerics, which, name):
 
 
 def test_random_numbers_have_the_same_bits(numerics):
-    from raytpnn.engine.random import gamma_variate, uniforms
-    from raytpnn.engine.reference import reference_of
+    from raytpnn.engine.reference.execution import reference_of
+    from raytpnn.numerics.random import gamma_variate, uniforms
 
     rng = np.random.default_rng(3)
     for _ in range(20):

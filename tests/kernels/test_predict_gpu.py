@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cuda_cases import HostDevice
-from cuda_host.build import COMPILER
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import COMPILER
 
 import raytpnn
-from raytpnn.engine.device import DeviceError, use
+from raytpnn.engine.gpu.device import DeviceError, use
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raytpnn.model.families import FAMILIES, get_family
+from raytpnn.families import FAMILIES, get_family
 
 F = np.array([-30.0, -3.0, -0.4, 0.0, 0.7, 2.5, 4.0])
 

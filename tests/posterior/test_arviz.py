@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from posterior_cases import random_posterior
+from support.posterior_cases import random_posterior
 
 from raytpnn.posterior import arviz_groups
 from raytpnn.posterior.arviz_groups import groups

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from posterior_cases import random_frame, random_posterior
+from support.posterior_cases import random_frame, random_posterior
 
-from raytpnn.posterior import components, norms
-from raytpnn.posterior.curves import credible_bands
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.forward_numpy import term_values
+from raytpnn.draws.draws import Draws
+from raytpnn.forward import norms
+from raytpnn.forward.forward_numpy import term_values
+from raytpnn.posterior.effects import components
+from raytpnn.posterior.effects.curves import credible_bands
 from raytpnn.posterior.posterior import Posterior
 
 

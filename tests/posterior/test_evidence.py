@@ -6,14 +6,14 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from ensemble_cases import SmallModel, mean_of_logs
 from scipy import stats
 from scipy.special import logsumexp
+from support.ensemble_cases import SmallModel, mean_of_logs
 from test_tempering import likelihood_of_fit_alone, twin
 
-from raytpnn.chains.tempering import Tempering
+from raytpnn.convergence.evidence import log_evidence
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
-from raytpnn.posterior.evidence import log_evidence
 
 SETS = ((0,), (1,), (0, 1))
 # An error of z standard errors: about one in 16,000 by chance.

@@ -6,13 +6,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from posterior_cases import random_frame, random_posterior
+from support.posterior_cases import random_frame, random_posterior
 from test_components import reference_components
 
-from raytpnn.posterior import shapley_intervals, stability
-from raytpnn.posterior.novelty import certainty, detection_auroc
+from raytpnn.posterior.effects import shapley as shapley_intervals
+from raytpnn.posterior.evaluate import stability
+from raytpnn.posterior.evaluate.out_of_distribution import certainty, detection_auroc
+from raytpnn.posterior.evaluate.stability import component_stability, stability_score
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.stability import component_stability, stability_score
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_fits_may_number_features_differently(fits):
     X = random_frame(np.random.default_rng(116), 100)
     order = [4, 2, 0, 1, 3]
     one, _ = random_posterior(np.random.default_rng(5), n=100, terms=4, length=5)
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoding.encoder import Encoder
 
     training = random_frame(np.random.default_rng(5), 100)
     encoder, bins = Encoder.fit(training.iloc[:, order])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from posterior_cases import random_draws, random_posterior
 from scipy import stats
+from support.posterior_cases import random_draws, random_posterior
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.model.families import get_family
-from raytpnn.posterior.loo import Loo, psis_loo, relative_efficiency, smoothed_weights
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.families import get_family
+from raytpnn.posterior.evaluate.loo import Loo, psis_loo, relative_efficiency, smoothed_weights
 from raytpnn.posterior.posterior import Posterior
 
 

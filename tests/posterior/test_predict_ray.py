@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from posterior_cases import random_frame, random_posterior
+from support.posterior_cases import random_frame, random_posterior
 
-from raytpnn.posterior import predict_ray
-from raytpnn.posterior.parallel import at_most, run_all, usable_cores
-from raytpnn.posterior.table_pieces import Piece, pieces
+from raytpnn.parallel.threads import at_most, run_all, usable_cores
+from raytpnn.posterior.tables import predict_ray
+from raytpnn.posterior.tables.table_pieces import Piece, pieces
 
 ROWS = 400
 
@@ -125,7 +125,7 @@ def test_pieces_hold_every_row_group_once(source):
 
 def test_without_ray():
     """Ray is not imported to find out that it is not connected."""
-    look = "import sys; from raytpnn.posterior.predict_ray import connected"
+    look = "import sys; from raytpnn.posterior.tables.predict_ray import connected"
     code = f"{look}; sys.exit(connected() or 'ray' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from posterior_cases import random_draws, random_frame, random_posterior
+from support.posterior_cases import random_draws, random_frame, random_posterior
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.model.families import get_family
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.families import get_family
 from raytpnn.posterior.posterior import Posterior
 
 

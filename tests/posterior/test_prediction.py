@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from posterior_cases import random_bins, random_draws, random_frame, random_posterior
+from support.posterior_cases import random_bins, random_draws, random_frame, random_posterior
 
-from raytpnn.model.families import Gaussian, get_family
-from raytpnn.posterior import forward_numpy, prediction
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.mixture import mixture_cdf, mixture_quantiles
-from raytpnn.posterior.packs import TABLE_ENTRIES, pack_by_draw
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.families import Gaussian, get_family
+from raytpnn.forward import forward_numpy, prediction
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.packs import TABLE_ENTRIES, pack_by_draw
+from raytpnn.forward.prediction import Predictor
+from raytpnn.posterior.evaluate.mixture import mixture_cdf, mixture_quantiles
 
 FAMILIES = ("gaussian", "bernoulli", "poisson")
 
@@ -106,7 +106,7 @@ def test_streaming_does_not_change_results(family, monkeypatch):
     whole = post.predict(X), post.interval(X), post.predict_draws(X)
     monkeypatch.setattr(prediction, "ROWS", 37)
     monkeypatch.setattr(prediction, "LATENT_ENTRIES", 17 * post.draws.n_draws)
-    monkeypatch.setattr("raytpnn.posterior.parallel.usable_cores", lambda: 3)
+    monkeypatch.setattr("raytpnn.parallel.threads.usable_cores", lambda: 3)
     parts = post.predict(X), post.interval(X), post.predict_draws(X)
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
@@ -114,9 +114,9 @@ def test_streaming_does_not_change_results(family, monkeypatch):
 
 def test_results_do_not_depend_on_the_number_of_cores(monkeypatch):
     post, X = random_posterior(np.random.default_rng(5), "bernoulli")
-    monkeypatch.setattr("raytpnn.posterior.parallel.usable_cores", lambda: 1)
+    monkeypatch.setattr("raytpnn.parallel.threads.usable_cores", lambda: 1)
     alone = post.predict(X)
-    monkeypatch.setattr("raytpnn.posterior.parallel.usable_cores", lambda: 4)
+    monkeypatch.setattr("raytpnn.parallel.threads.usable_cores", lambda: 4)
     np.testing.assert_array_equal(alone, post.predict(X))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from posterior_cases import random_posterior
+from support.posterior_cases import random_posterior
 
 from raytpnn.posterior import fitted
 from raytpnn.posterior.posterior import Posterior

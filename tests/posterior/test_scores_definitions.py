@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from posterior_cases import random_posterior
 from scipy import stats
+from support.posterior_cases import random_posterior
 
-from raytpnn.model.families import get_family
-from raytpnn.posterior import scores
+from raytpnn.families import get_family
+from raytpnn.posterior.evaluate import scores
 
 
 def crps_of_ensemble(samples, y):

@@ -6,16 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from ensemble_cases import make_ensemble
 from numba.core import event
+from support.chain_cases import make_case
+from support.ensemble_cases import make_ensemble
 
-from raytpnn.chains.collect import draws_of_block
 from raytpnn.chains.plan import Length, Plan
-from raytpnn.chains.tempering import Tempering
-from raytpnn.engine.setup import Scaling
+from raytpnn.chains.run.collect import draws_of_block
+from raytpnn.convergence.tempering import TemperingReport, TemperingSummary
+from raytpnn.engine.problem import Scaling
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
-from raytpnn.posterior.tempering import TemperingReport, TemperingSummary
 
 
 def run(case, tempering, sweeps=300):

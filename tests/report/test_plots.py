@@ -11,16 +11,16 @@ matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib: pi
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
-from report_cases import CASES, EVIL, LONG, classes, counts, mixed, nothing  # noqa: E402
+from support.report_cases import CASES, EVIL, LONG, classes, counts, mixed, nothing  # noqa: E402
 
 from raytpnn import report  # noqa: E402
-from raytpnn.report.calibration import pit_histogram, reliability  # noqa: E402
-from raytpnn.report.effects import column_effect  # noqa: E402
 from raytpnn.report.names import component_label, number, percent, probability, shorten, shorten_all  # noqa: E402
+from raytpnn.report.plots.calibration import pit_histogram, reliability  # noqa: E402
+from raytpnn.report.plots.effects import column_effect  # noqa: E402
+from raytpnn.report.plots.shapley import shapley_by_column, shapley_interval, spread  # noqa: E402
+from raytpnn.report.plots.waterfall import explain  # noqa: E402
 from raytpnn.report.quality import assess  # noqa: E402
 from raytpnn.report.rows import choose_rows, pick, thin_rows  # noqa: E402
-from raytpnn.report.shapley import shapley_by_column, shapley_interval, spread  # noqa: E402
-from raytpnn.report.waterfall import explain  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -13,17 +13,18 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="the page needs matplotlib: pip install 'raytpnn[report]'")
 
-from chromium import BINARY, Browser
-from report_cases import CASES, EVIL, classes, counts, mixed
+from support.chromium import BINARY, Browser
+from support.report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
 from raytpnn.posterior.compared import evidence_of
-from raytpnn.report import names, page, write_report
+from raytpnn.report import names, write_report
+from raytpnn.report.page import write_report as page
+from raytpnn.report.page.sections.effects import leading_effects
+from raytpnn.report.page.verdict import verdict_of
+from raytpnn.report.plots.shapley import shapley_by_column
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
-from raytpnn.report.sections.effects import leading_effects
-from raytpnn.report.shapley import shapley_by_column
-from raytpnn.report.verdict import verdict_of
 
 VOID = {"meta", "link", "img", "br", "hr"}
 

@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from ensemble_cases import SmallModel, mean_of_logs
 from scipy import stats
+from support.ensemble_cases import SmallModel, mean_of_logs
 
-from raytpnn.chains.tempering import Tempering
+from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Chain
-from raytpnn.engine.execution import block_runner
-from raytpnn.engine.layout import TEMPERATURE
-from raytpnn.engine.settings import Moves
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import TEMPERATURE
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 
 SEEDS = range(6)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
 from scipy import stats
+from support.chain_cases import make_case
 from test_invariance import TWINS, twin
 
-from raytpnn.engine.layout import B_GAMMA, INTERCEPT, NUISANCE, SIGMA_BETA2
-from raytpnn.engine.settings import Moves
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import B_GAMMA, INTERCEPT, NUISANCE, SIGMA_BETA2
 from raytpnn.model.prior import Prior
 
 LEVEL = 1e-4

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import run_plan
+from support.chain_cases import run_plan
 
 from raytpnn.chains.plan import Length, Plan
-from raytpnn.data.encoder import Encoder
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Scaling, build_problem, build_settings
-from raytpnn.model.families import get_family
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.draws.draws import Draws
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import Scaling, build_problem, build_settings
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.model.prior import sample as sample_prior
-from raytpnn.posterior.curves import evaluate
-from raytpnn.posterior.draws import Draws
+from raytpnn.posterior.effects.curves import evaluate
 from raytpnn.posterior.posterior import Posterior
 
 LEVELS = (0.5, 0.8, 0.95)

@@ -11,20 +11,20 @@ from functools import cache
 
 import numpy as np
 import pytest
-from chain_cases import make_case
 from numba import njit
+from support.chain_cases import make_case
 from test_calibration import LEVEL, calibration
 from test_invariance import FAMILIES, LIMIT, largest_z, only, twin
 from test_prior_recovery import run_without_data
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS
-from raytpnn.engine.memory import problem_at, work_at
-from raytpnn.engine.moves.screen import log_birth_screen
-from raytpnn.engine.moves.trial import moments_without
-from raytpnn.engine.rows import gather_fit
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset import take_subset
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.jit.pointers import problem_at, work_at
+from raytpnn.engine.moves.delayed_acceptance import log_birth_screen
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.moves.proposed_term import moments_without
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS
+from raytpnn.engine.rows.row_passes import gather_fit
+from raytpnn.engine.rows.subset import take_subset
+from raytpnn.engine.rows.subset_options import SubsetUse
 
 SCREENED = SubsetUse(5, DELAYED, attempts=3)
 

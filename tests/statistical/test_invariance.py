@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import NO_MOVES, make_case
 from numba import njit
+from support.chain_cases import NO_MOVES, make_case
 
-from raytpnn.engine.binding import rebuild
-from raytpnn.engine.memory import doubles
+from raytpnn.engine.jit.pointers import doubles
 from raytpnn.engine.moves import langevin
-from raytpnn.engine.sets import terms_on_set, weight_off_set
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.sweep import run_block
-from raytpnn.engine.tables import SMALLEST_MEAN, factor_table, slope_tables
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.reference.rebinding import rebuild
+from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
+from raytpnn.engine.rows.feature_sets import terms_on_set, weight_off_set
+from raytpnn.engine.sweeps.sweep import run_block
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.elementary import log
 

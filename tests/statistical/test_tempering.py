@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from chain_cases import make_case
-from ensemble_cases import flat_case, make_ensemble
 from numba import njit
+from support.chain_cases import make_case
+from support.ensemble_cases import flat_case, make_ensemble
 from test_invariance import LIMIT
 from test_prior_recovery import PRIOR, checks
 
-from raytpnn.chains.tempering import Tempering
-from raytpnn.engine import ensemble as compiled_ensemble
-from raytpnn.engine.binding import rebuild
-from raytpnn.engine.execution import EnsembleRunner
-from raytpnn.engine.layout import FIT_LOGLIK, NUISANCE, TEMPERATURE
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.swap import full_log_likelihood
+from raytpnn.engine.backends import EnsembleRunner
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import FIT_LOGLIK, NUISANCE, TEMPERATURE
+from raytpnn.engine.reference.rebinding import rebuild
+from raytpnn.engine.sweeps import ensemble as compiled_ensemble
+from raytpnn.engine.sweeps.swap import full_log_likelihood
+from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 
 FAMILIES = ["gaussian", "bernoulli", "poisson"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli_cases import call, frame
-from ray_cases import local_ray
-from run_cases import fit
+from support.cli_cases import call, frame
+from support.ray_cases import local_ray
+from support.run_cases import fit
 from test_places import bucket, requests  # noqa: F401
 
 import raytpnn
-from raytpnn.storage.fetch import local_copy
-from raytpnn.storage.place import Place
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.fetch import local_copy
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.uris import shown
 
 USER, SECRET, MORE = "AKIAVISIBLE", "s3cr3tVISIBLE", "t0kenVISIBLE"
 VISIBLE = "VISIBLE"
@@ -127,7 +127,7 @@ def test_the_log_of_a_run_that_fails_holds_no_credentials(secret, monkeypatch):
     def fail(self, *arguments):
         raise OSError(f"cannot write to {run}")
 
-    monkeypatch.setattr("raytpnn.chains.store.DiskStore.put", fail)
+    monkeypatch.setattr("raytpnn.chains.run.store.DiskStore.put", fail)
     with pytest.raises(raytpnn.RunError, match="has stopped: cannot write") as told:
         fit(run)
     assert VISIBLE not in str(told.value)

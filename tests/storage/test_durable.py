@@ -9,14 +9,15 @@ import shutil
 import threading
 
 import pytest
-from cli_cases import call
-from run_cases import assert_same_draws, files_of, fit, manifest_of
+from support.cli_cases import call
+from support.run_cases import assert_same_draws, files_of, fit, manifest_of
 
 import raytpnn
 from raytpnn import RunError
-from raytpnn.storage import beside, retry
-from raytpnn.storage.manifest import as_json, parse_manifest
-from raytpnn.storage.place import Place
+from raytpnn.storage.formats.manifest import as_json, parse_manifest
+from raytpnn.storage.places import atomic_files as beside
+from raytpnn.storage.places import retry
+from raytpnn.storage.places.place import Place
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,13 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from run_cases import fit
+from support.run_cases import fit
 
 import raytpnn
-from raytpnn.storage.checkpoint import draws_name
-from raytpnn.storage.identity import Process
+from raytpnn.storage.formats.checkpoint import draws_name
 from raytpnn.storage.lease import Lease, LeaseLost, Record, RunInUse
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.identity import Process
+from raytpnn.storage.places.place import Place
 
 
 def free_port():
@@ -141,12 +141,12 @@ def test_a_failed_write_leaves_nothing(tmp_path):
 
 
 def test_a_run_in_a_bucket_can_be_watched(bucket):
-    from raytpnn.chains.lookout import Lookout
+    from raytpnn.chains.run.status import StatusReader
 
     uri = bucket.format("watched")
     fit(uri, chains=2, warmup=100, draws=200)
     place = Place(uri)
-    sight = Lookout(place).look()
+    sight = StatusReader(place).look()
     assert (sight.state, sight.blocks, sight.done) == ("finished", 6, [300, 300])
     assert sight.convergence.draws == 200
     assert sight.age < 600
@@ -156,7 +156,7 @@ def test_a_run_in_a_bucket_can_be_watched(bucket):
 def test_data_in_a_bucket_can_be_fitted_and_change(bucket, tmp_path, own_cache):
     from pyarrow import fs
 
-    from raytpnn.storage.fetch import local_copy
+    from raytpnn.storage.places.fetch import local_copy
 
     uri = bucket.format("data.csv")
     filesystem, path = fs.FileSystem.from_uri(uri)
@@ -187,7 +187,7 @@ def test_a_small_file_takes_one_request(bucket, requests):
 
 
 def test_of_many_who_claim_in_a_bucket_one_gets_it(bucket, monkeypatch):
-    monkeypatch.setattr("raytpnn.storage.place.CLAIM_SECONDS", 0.1)
+    monkeypatch.setattr("raytpnn.storage.places.place.CLAIM_SECONDS", 0.1)
     for attempt in range(3):
         place = Place(bucket.format(f"claimed{attempt}"))
         held, refused, problems = [], [], []
@@ -256,8 +256,8 @@ def test_an_upload_that_is_given_up_leaves_nothing(bucket, monkeypatch):
 
 
 def test_a_claim_of_somebody_who_was_killed_does_not_hold_up_others(bucket, monkeypatch):
-    monkeypatch.setattr("raytpnn.storage.place.CLAIM_SECONDS", 0.1)
-    monkeypatch.setattr("raytpnn.storage.place.STALE_CLAIM_SECONDS", 0.5)
+    monkeypatch.setattr("raytpnn.storage.places.place.CLAIM_SECONDS", 0.1)
+    monkeypatch.setattr("raytpnn.storage.places.place.STALE_CLAIM_SECONDS", 0.5)
     place = Place(bucket.format("stale"))
     place.write("lease/000001.json.claim-0123", b"")
     assert place.create("lease/000001.json", b"mine")

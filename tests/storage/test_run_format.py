@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from raytpnn.posterior.components import by_importance
+from raytpnn.posterior.effects.components import by_importance
 from raytpnn.posterior.storage import load
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 RUNS = sorted(path for path in FIXTURES.glob("run-*") if path.is_dir())
 
 

@@ -8,8 +8,8 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
-from posterior_cases import random_posterior
-from run_cases import manifest_of
+from support.posterior_cases import random_posterior
+from support.run_cases import manifest_of
 
 from raytpnn.posterior import storage
 from raytpnn.posterior.storage import RunError, load

@@ -15,27 +15,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mutations import closed, opened, read_files, sealed
 from pyarrow import fs
-from run_cases import manifest_of
+from support.mutations import closed, opened, read_files, sealed
+from support.run_cases import manifest_of
 
 import raytpnn
-from raytpnn.chains.host import ChainHost
-from raytpnn.chains.repair import repair
-from raytpnn.chains.run import Run
-from raytpnn.data.encoder import Encoder
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import STATE
-from raytpnn.storage import cache
-from raytpnn.storage.chain_format import CHAIN_FORMAT
+from raytpnn.chains.run.repair import repair
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.work.worker import ChainHost
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.records import STATE
 from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.formats.chain_format import CHAIN_FORMAT
+from raytpnn.storage.formats.parquet_files import read_columns
 from raytpnn.storage.lease import Record
-from raytpnn.storage.parquet_files import read_columns
-from raytpnn.storage.place import Place
-from raytpnn.storage.retry import given_up
+from raytpnn.storage.places import cache
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.retry import given_up
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 FIXTURES = HERE / "fixtures"
 FINISHED = FIXTURES / "run-0.1"
 UNFINISHED = FIXTURES / f"unfinished-{CHAIN_FORMAT}-gaussian"
@@ -46,7 +46,7 @@ def fuzz(target: str, seed: int, first: int, count: int) -> dict:
     """Have a process load mutations; it must live, and find nothing wrong."""
     command = [
         sys.executable,
-        str(HERE / "fuzz.py"),
+        str(HERE / "support" / "fuzz.py"),
         target,
         str(seed),
         str(first),

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import manifest_of
-from version_cases import CASES, NEW_BLOCKS, layout_digest, told_of
+from support.run_cases import manifest_of
+from support.version_cases import CASES, NEW_BLOCKS, layout_digest, told_of
 
 import raytpnn
-from raytpnn.storage.chain_format import CHAIN_FORMAT
+from raytpnn.storage.formats.chain_format import CHAIN_FORMAT
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEPT = sorted(path for path in FIXTURES.glob("unfinished-*") if path.is_dir())
 OURS = [path for path in KEPT if path.name.startswith(f"unfinished-{CHAIN_FORMAT}-")]
 ADVICE = (
-    "raise CHAIN_FORMAT in raytpnn/storage/chain_format.py and run `python tests/fixtures/make_unfinished.py`"
+    "raise CHAIN_FORMAT in raytpnn/storage/formats/chain_format.py and run "
+    "`python tests/fixtures/make_unfinished.py`"
 )
 
 

@@ -6,32 +6,32 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raytpnn.chains.conduct import empty_journal
-from raytpnn.chains.coordinator import Goal, run_blocks
-from raytpnn.chains.monitor import Monitor
+from raytpnn.chains.executors.threads import ThreadExecutor
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.store import MemoryStore
-from raytpnn.chains.threads import ThreadExecutor
-from raytpnn.data.bins import Bins
+from raytpnn.chains.run.store import MemoryStore
+from raytpnn.chains.run_chains import empty_journal
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.draws.draws import Draws
+from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Chain, new_state
-from raytpnn.engine.execution import block_runner
-from raytpnn.engine.layout import (
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import Problem, build_problem, build_settings
+from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
     INTERCEPT,
     NUISANCE,
     SIGMA_BETA2,
 )
-from raytpnn.engine.reference import marginal_of
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Problem, build_problem, build_settings
-from raytpnn.engine.subset_use import SubsetUse
-from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
-from raytpnn.model.families import Family, get_family
+from raytpnn.engine.reference.execution import marginal_of
+from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, SMALLEST_MEAN
+from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.families import Family, get_family
 from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
-from raytpnn.posterior.draws import Draws
 
 NO_MOVES = {
     "birth_death_attempts": 0,

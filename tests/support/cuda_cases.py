@@ -1,4 +1,4 @@
-"""The device interface of `raytpnn.engine.device` on the CPU host of the kernels, strict about its use."""
+"""The device interface of `engine.gpu.device` on the CPU host of the kernels, strict about its use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from cuda_host.build import HostLibrary, build
+from support.cuda_host.build import HostLibrary, build
 
-from raytpnn.engine.device import DeviceError, Limits
-from raytpnn.engine.kernel_files import kernel_folder
+from raytpnn.engine.gpu.device import DeviceError, Limits
+from raytpnn.engine.gpu.kernel_files import kernel_folder
 
 # Which streams put off what they are given until somebody waits for it.
 POLICIES = ("eager", "late copies", "lazy")

@@ -7,13 +7,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from chain_cases import make_case, random_bins
-from cuda_cases import HostDevice
-from cuda_host.build import HostError
+from support.chain_cases import make_case, random_bins
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import HostError
 
-from raytpnn.engine.cuda import DeviceChains, Ran, Task
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, STATE
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.gpu.chains import DeviceChains, Ran, Task
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, STATE
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 # A chain on all rows; and two that screen proposals on a third of them, always and where it pays.

@@ -11,8 +11,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from raytpnn.engine.cupy_device import OPTIONS
-from raytpnn.engine.kernel_files import kernel_folder, kernel_source
+from raytpnn.engine.gpu.cupy_device import OPTIONS
+from raytpnn.engine.gpu.kernel_files import kernel_folder, kernel_source
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
 # Shared memory of a multiprocessor in bytes, from the table of compute capabilities in NVIDIA's CUDA C++

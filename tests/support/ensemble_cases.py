@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from chain_cases import Case, make_case
 from scipy import stats
 from scipy.special import logsumexp
+from support.chain_cases import Case, make_case
 
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.tempering import Tempering
-from raytpnn.data.bins import Bins
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.engine.backends import EnsembleRunner, ensemble_runner
 from raytpnn.engine.chain import new_state
-from raytpnn.engine.execution import EnsembleRunner, ensemble_runner
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import build_problem, build_settings
-from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
-from raytpnn.model.families import get_family
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import build_problem, build_settings
+from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, SMALLEST_MEAN
+from raytpnn.engine.tempering.options import Tempering
+from raytpnn.engine.tempering.replicas import ReplicaSet
+from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 
 

@@ -1,6 +1,6 @@
 """Load mutated runs, checkpoints and encoders in a process whose memory is limited; see test_strangers.py.
 
-    python tests/fuzz.py TARGET SEED FIRST COUNT FOLDER
+    python tests/support/fuzz.py TARGET SEED FIRST COUNT FOLDER
 
 TARGET is run, checkpoint, encoder or repair; FOLDER holds the fixtures. The last line of output is a summary
 in JSON.
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mutations import Files, mutated, read_files
+from support.mutations import Files, mutated, read_files
 
 MEMORY_BYTES = 2 * 1024**3
 PATIENCE_SECONDS = 60
@@ -52,11 +52,11 @@ def load_run(folder: Path) -> None:
 
 def load_checkpoint(folder: Path) -> None:
     """Open a run, and have every chain go on from every state of it for a sweep."""
-    from raytpnn.chains.conduct import journal_of
-    from raytpnn.chains.host import ChainHost
-    from raytpnn.chains.monitor import Monitor
-    from raytpnn.chains.run import Run
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.monitoring.monitor import Monitor
+    from raytpnn.chains.run.run import Run
+    from raytpnn.chains.run_chains import journal_of
+    from raytpnn.chains.work.worker import ChainHost
+    from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(folder))
     plan = run.plan(run.rows())
@@ -79,8 +79,8 @@ def load_checkpoint(folder: Path) -> None:
 
 def reachable(run, host, block: int) -> bool:
     """Whether the feature weights of a block are there."""
-    from raytpnn.chains.adaptive import round_of_weights
-    from raytpnn.storage.checkpoint import weights_name
+    from raytpnn.chains.work.adaptive_weights import round_of_weights
+    from raytpnn.storage.formats.checkpoint import weights_name
 
     at = round_of_weights(host.plan.length, block) if host.plan.adaptive else None
     return at is None or run.place.holds(weights_name(at))
@@ -88,7 +88,7 @@ def reachable(run, host, block: int) -> bool:
 
 def load_encoder(folder: Path) -> None:
     """Load an encoder, and encode two rows."""
-    from raytpnn.data.encoder import Encoder
+    from raytpnn.data.encoding.encoder import Encoder
 
     encoder = Encoder.load(folder)
     frame = pd.DataFrame({name: [1.0, None, 40.0] for name in encoder.input_names})
@@ -103,9 +103,9 @@ def load_encoder(folder: Path) -> None:
 def load_repair(folder: Path) -> None:
     """Look at the lease of a run, and rebuild its manifest from what lies beside it."""
     import raytpnn
-    from raytpnn.chains.repair import repair
+    from raytpnn.chains.run.repair import repair
     from raytpnn.storage.lease import LeaseSight, in_use
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
 
     sight = LeaseSight(Place(folder))
     assert sight.look() in ("released", "alive", "dead", "unknown")
@@ -136,7 +136,7 @@ def bases(target: str, fixtures: Path) -> list[Files]:
     if target == "run":
         folders = [*fixtures.glob("run-*"), *fixtures.glob("unfinished-*")]
     elif target == "checkpoint":
-        from raytpnn.storage.chain_format import CHAIN_FORMAT
+        from raytpnn.storage.formats.chain_format import CHAIN_FORMAT
 
         folders = [*fixtures.glob(f"unfinished-{CHAIN_FORMAT}-*")]
     elif target == "repair":

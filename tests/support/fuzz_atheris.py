@@ -1,7 +1,7 @@
 """The readers of a run's files under a fuzzer that follows what code is reached.
 
     pip install atheris
-    python tests/fuzz_atheris.py -max_total_time=300
+    python tests/support/fuzz_atheris.py -max_total_time=300
 
 Not among the tests, since Atheris is not among the dependencies; test_strangers.py has mutations of its own.
 """
@@ -16,22 +16,22 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(
-    include=["raytpnn.storage", "raytpnn.chains.watch", "raytpnn.data.encoder_io"]
+    include=["raytpnn.storage", "raytpnn.chains.monitoring.watched", "raytpnn.data.encoding.encoder_io"]
 ):
-    from raytpnn.chains.report import BlockReport
-    from raytpnn.data.encoder_io import read_encoder_files
+    from raytpnn.chains.block_report import BlockReport
+    from raytpnn.data.encoding.encoder_io import read_encoder_files
+    from raytpnn.draws.check import check_draws
+    from raytpnn.draws.parquet import KINDS, draws_from_arrow
     from raytpnn.engine.record_check import check_checkpoint
-    from raytpnn.posterior.draws_check import check_draws
-    from raytpnn.posterior.parquet import KINDS, draws_from_arrow
-    from raytpnn.storage.checkpoint import Checkpoint
     from raytpnn.storage.checks import mapping, named
+    from raytpnn.storage.formats.checkpoint import Checkpoint
+    from raytpnn.storage.formats.manifest import parse_manifest
+    from raytpnn.storage.formats.manifest_check import check_manifest
+    from raytpnn.storage.formats.npy_files import npy_header
+    from raytpnn.storage.formats.parquet_files import read_columns
     from raytpnn.storage.lease import Record
-    from raytpnn.storage.manifest import parse_manifest
-    from raytpnn.storage.manifest_check import check_manifest
-    from raytpnn.storage.npy_files import npy_header
-    from raytpnn.storage.parquet_files import read_columns
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 RUN = HERE / "fixtures" / "run-0.1"
 PARQUET = (RUN / "encoder" / "encoder.parquet").read_bytes()
 JSON = (RUN / "encoder" / "encoder.json").read_bytes()

@@ -7,16 +7,16 @@ import threading
 from pathlib import Path
 
 import numpy as np
-from chain_cases import Case, make_case
-from cuda_cases import HostDevice
-from cuda_host.build import HostError
-from kernel_cases import differing, differing_draws
+from support.chain_cases import Case, make_case
+from support.cuda_cases import HostDevice
+from support.cuda_host.build import HostError
+from support.kernel_cases import differing, differing_draws
 
 from raytpnn.engine.chain import Block, Chain
-from raytpnn.engine.grid_chain import GridChain
-from raytpnn.engine.layout import DELAYED, EXACT_ONLY, STATE
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.gpu.grid.chain import GridChain
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import DELAYED, EXACT_ONLY, STATE
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 # High orders are likely: all from 1 to 4 are met.

@@ -1,6 +1,6 @@
 """What one chain in a grid asks of its devices in a sweep, and what that costs this side of the bus.
 
-`PYTHONPATH=tests python tests/grid_counts.py` prints the figures of kernels/README.md.
+`PYTHONPATH=tests python tests/support/grid_counts.py` prints the figures of kernels/README.md.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import time
 from collections import Counter
 
 import numpy as np
-from chain_cases import Case, make_case
-from grid_cases import CountingDevice, grid_chain
+from support.chain_cases import Case, make_case
+from support.grid_cases import CountingDevice, grid_chain
 
-from raytpnn.engine.layout import DELAYED, EXACT_ONLY
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import DELAYED, EXACT_ONLY
+from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 TERMS, SWEEPS = 20, 10

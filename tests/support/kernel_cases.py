@@ -6,11 +6,10 @@ import ctypes
 from dataclasses import dataclass
 
 import numpy as np
-from cuda_host.build import KERNELS, HostLibrary, build
+from support.cuda_host.build import KERNELS, HostLibrary, build
 
-from raytpnn.chains.replicas import ReplicaSet
 from raytpnn.engine.chain import Chain
-from raytpnn.engine.device_layout import (
+from raytpnn.engine.gpu.records import (
     BEGIN,
     DEVICE_RECORD,
     DEVICE_WORK,
@@ -21,8 +20,9 @@ from raytpnn.engine.device_layout import (
     table_width,
     work_arrays,
 )
-from raytpnn.engine.layout import SWEEPS_DONE, Record
-from raytpnn.engine.setup import Problem
+from raytpnn.engine.problem import Problem
+from raytpnn.engine.records import SWEEPS_DONE, Record
+from raytpnn.engine.tempering.replicas import ReplicaSet
 
 
 @dataclass(frozen=True)

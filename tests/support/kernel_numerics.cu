@@ -1,4 +1,4 @@
-// The arithmetic of the kernels, number by number, for tests/test_kernels_sweep.py.
+// The arithmetic of the kernels, number by number, for tests/kernels/test_kernels_sweep.py.
 #include "../kernels/random.cuh"
 #include "../kernels/triangular.cuh"
 #include "../kernels/lanes.cuh"

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import STATE
-from raytpnn.storage.manifest_check import FILE_NAME
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.records import STATE
+from raytpnn.storage.formats.manifest_check import FILE_NAME
 
 Files = dict[str, bytes]
 MANIFESTS = ("manifest.json", "manifest.previous.json", "begun.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Behind everything else: the package itself is the installed one.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.posterior.draws import Draws
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.draws.draws import Draws
 
 
 def random_bins(rng, n=300, p=6, n_bins=(2, 5, 40, 255), missing=0.1, dtype=np.uint8, names=None):
@@ -90,9 +90,9 @@ def random_frame(rng, n=200, missing=0.1):
 
 def random_posterior(rng, family="gaussian", n=200, chains=3, length=11, terms=8, scale=1.0, classes=None):
     """A posterior over random draws, and the table it was "fitted" to."""
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.model.families import get_family
-    from raytpnn.posterior.forward_numpy import latent
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.families import get_family
+    from raytpnn.forward.forward_numpy import latent
     from raytpnn.posterior.posterior import Posterior
 
     X = random_frame(rng, n)

@@ -6,14 +6,14 @@ import os
 import signal
 from contextlib import contextmanager
 
-from raytpnn.chains.conduct import empty_journal
-from raytpnn.chains.coordinator import Goal, run_blocks
-from raytpnn.chains.monitor import Monitor
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_executor import RayExecutor
-from raytpnn.chains.resources import Resources
-from raytpnn.chains.run import Run
-from raytpnn.storage.place import Place
+from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run_chains import empty_journal
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
+from raytpnn.storage.places.place import Place
 
 # A dead node is noticed in about two seconds instead of fifteen; one that is slow to answer is not dead.
 FAST_HEALTH_CHECKS = {

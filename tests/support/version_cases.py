@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 import raytpnn
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import SETTINGS, STATE
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.records import SETTINGS, STATE
 
 # Two chains of five blocks, the last three with draws.
 SIZE = {"chains": 2, "warmup": 200, "draws": 100, "thin": 3, "seed": 11}

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from ray_cases import local_ray
+from support.ray_cases import local_ray
 
 pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
 
 import raytpnn
-from raytpnn.chains.progress import Reporter
-from raytpnn.tuning.kept import Kept
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.tuning.on_ray import Stopped, run_race
 from raytpnn.tuning.outcome import ORIENTATION
 from raytpnn.tuning.race import Race
+from raytpnn.tuning.saved_steps import Kept
 from raytpnn.tuning.settings import Setting
 
 QUICK = {"chains": 1, "warmup": 80, "draws": 80}

@@ -8,8 +8,8 @@ import tomllib
 import numpy as np
 import pytest
 
-from raytpnn.cli.config import read_config, settings
-from raytpnn.engine.settings import Moves
+from raytpnn.cli.inputs.config import read_config, settings
+from raytpnn.engine.moves.options import Moves
 from raytpnn.model.prior import Prior
 from raytpnn.tuning.config_text import config_text
 from raytpnn.tuning.presets import PRESETS, preset_of

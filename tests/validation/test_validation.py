@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from cli_cases import SHORT, call, frame, write
+from support.cli_cases import SHORT, call, frame, write
 
 import raytpnn
-from raytpnn.data.expression import Expression
-from raytpnn.data.feature_weights import resolve_feature_weights
-from raytpnn.posterior import scores
+from raytpnn.expression.expression import Expression
+from raytpnn.model.feature_weights import resolve_feature_weights
+from raytpnn.posterior.evaluate import scores
 from raytpnn.validation import execute
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.cross_validate import tasks_of
@@ -103,8 +103,8 @@ class Leaky(Cases):
     """Takes feature weights from all rows: what must not be."""
 
     def training(self, rows, y):
-        from raytpnn.data.encoder import Encoder
-        from raytpnn.model.families import get_family
+        from raytpnn.data.encoding.encoder import Encoder
+        from raytpnn.families import get_family
 
         given = super().training(rows, y)
         _, bins = Encoder.fit(self.table)
@@ -138,11 +138,11 @@ def test_values_held_out_do_not_enter_the_encoding():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30, 20))
     y = X[:, 0] + 0.1 * rng.normal(size=30)
-    cases = Cases(raytpnn.data.tables.as_table(X), raytpnn.data.response.Response(y), "gaussian")
+    cases = Cases(raytpnn.data.tables.tables.as_table(X), raytpnn.data.response.Response(y), "gaussian")
     task = tasks_of(cases, Scheme(5, 1), 0, 0)[0]
     moved = X.copy()
     moved[task.split.test[0]] = 1e6
-    other = dataclasses.replace(cases, table=raytpnn.data.tables.as_table(moved))
+    other = dataclasses.replace(cases, table=raytpnn.data.tables.tables.as_table(moved))
     one, two = (fit_one(c, task, SMALL, 0) for c in (cases, other))
     assert one.mean[1:] == two.mean[1:]
     assert one.mean[0] != two.mean[0]
@@ -200,7 +200,7 @@ def test_noise_yields_no_confident_gene(planted):
 
 def test_ray_gives_the_same_fits(result, wide, tmp_path):
     pytest.importorskip("ray")
-    from ray_cases import local_ray
+    from support.ray_cases import local_ray
 
     with local_ray(3):
         found = raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", permute=2, **SMALL)

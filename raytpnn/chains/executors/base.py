@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from raytpnn.chains.report import BlockReport
+from raytpnn.chains.block_report import BlockReport
 
 __all__ = ["Executor", "Outcome"]
 

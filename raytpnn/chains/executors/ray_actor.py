@@ -12,16 +12,16 @@ import numba
 import ray
 from threadpoolctl import threadpool_limits
 
-from raytpnn.chains.host import Host
-from raytpnn.chains.hosts import one_host
-from raytpnn.chains.part_host import PartHost
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.run import Run
-from raytpnn.chains.spread import Part
-from raytpnn.engine.device import DeviceError
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.work.choose_worker import one_host
+from raytpnn.chains.work.parts import Part
+from raytpnn.chains.work.replica_worker import PartHost
+from raytpnn.chains.work.worker import Host
+from raytpnn.engine.gpu.device import DeviceError
 from raytpnn.storage.errors import NodeTrouble, RunError, RunUnusable
 from raytpnn.storage.lease import Fence
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
 __all__ = ["BlockActor", "BlockWorker", "whereabouts"]
 

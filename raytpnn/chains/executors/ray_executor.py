@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from raytpnn.chains.executor import Outcome
-from raytpnn.chains.ray_crew import RayCrew
+from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.ray_pool import RayPool
 
 __all__ = ["RayExecutor"]
 
 
-class RayExecutor(RayCrew):
+class RayExecutor(RayPool):
     """A worker runs blocks of one chain at a time, or of as many as its GPU has room for."""
 
     def idle(self) -> list[int]:
@@ -27,7 +27,7 @@ class RayExecutor(RayCrew):
         """Work that ended within some seconds."""
         outcomes = []
         for task, reports in self.finished(seconds):
-            for chain in task.errand:
+            for chain in task.job:
                 self.known.pop(chain, None)
             outcomes.append(Outcome(task.worker, reports or []))
         return outcomes

@@ -7,7 +7,7 @@ from typing import Any
 
 import ray
 
-from raytpnn.chains.progress import Reporter
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.storage.errors import NodeTrouble
 
 __all__ = ["Nodes", "other_version"]

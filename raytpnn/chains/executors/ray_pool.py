@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import ray
 
-from raytpnn.chains.actor import BlockActor
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_nodes import Nodes, other_version
-from raytpnn.chains.resources import Resources
-from raytpnn.engine.device import DeviceError
+from raytpnn.chains.executors.ray_actor import BlockActor
+from raytpnn.chains.executors.ray_nodes import Nodes, other_version
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.engine.gpu.device import DeviceError
 from raytpnn.storage.errors import NodeTrouble, RunUnusable
 from raytpnn.storage.lease import Fence
 
-__all__ = ["RayCrew", "Task"]
+__all__ = ["RayPool", "Task"]
 
 # How often the cluster and the workers are looked at.
 GROW_SECONDS = 2.0
@@ -40,14 +40,14 @@ OF_THE_NODE = (NodeTrouble, OSError, MemoryError, DeviceError)
 
 
 class Task(NamedTuple):
-    """What a worker was given: an errand that only the giver understands, and when."""
+    """What a worker was given: a job that only the giver understands, and when."""
 
     worker: int
-    errand: Any
+    job: Any
     began: float
 
 
-class RayCrew:
+class RayPool:
     """Workers on the Ray that is connected.
 
     Parameters
@@ -221,10 +221,10 @@ class RayCrew:
         with suppress(ray.exceptions.RayError, ValueError):
             ray.kill(self.workers[worker], no_restart=True)
 
-    def send(self, worker: int, errand: Any, method: str, *arguments: Any) -> None:
-        """Have a worker do something; `finished` gives the errand back with what came of it."""
+    def send(self, worker: int, job: Any, method: str, *arguments: Any) -> None:
+        """Have a worker do something; `finished` gives the job back with what came of it."""
         reference = getattr(self.workers[worker], method).remote(*arguments)
-        self.tasks[reference] = Task(worker, errand, time.monotonic())
+        self.tasks[reference] = Task(worker, job, time.monotonic())
         self.moved[worker] = None, time.monotonic()
         self.answered[worker] = time.monotonic()
 

@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from raytpnn.chains.executor import Outcome
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_crew import RayCrew
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.resources import Resources
-from raytpnn.chains.spread import Part
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.ray_pool import RayPool
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.work.parts import Part
 from raytpnn.storage.lease import Fence
 
 __all__ = ["SpreadExecutor"]
@@ -19,7 +19,7 @@ __all__ = ["SpreadExecutor"]
 JOIN = -1
 
 
-class Errand(NamedTuple):
+class ReplicaTask(NamedTuple):
     """One replica's part of a block, or the joining of all."""
 
     chain: int
@@ -48,7 +48,7 @@ class Ensemble:
     reports: list[BlockReport] = field(default_factory=list)
 
 
-class SpreadExecutor(RayCrew):
+class SpreadExecutor(RayPool):
     """Runs blocks of ensembles, each on all workers that are free.
 
     To the coordinator every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
@@ -57,7 +57,7 @@ class SpreadExecutor(RayCrew):
     Parameters
     ----------
     uri, resources, reporter, version, fence
-        See `RayCrew`.
+        See `RayPool`.
     chains, replicas : int
     """
 
@@ -93,36 +93,36 @@ class SpreadExecutor(RayCrew):
         self.ensembles[chain] = Ensemble(list(blocks))
         self.hand_out()
 
-    def open_errands(self) -> list[Errand]:
+    def open_jobs(self) -> list[ReplicaTask]:
         """What can be done now, by block: parts that nobody has, and blocks to be joined."""
         missing = self.missing()
-        in_hand = {task.errand for task in self.tasks.values() if task.worker not in missing}
-        errands = []
+        in_hand = {task.job for task in self.tasks.values() if task.worker not in missing}
+        jobs = []
         for chain, ensemble in self.ensembles.items():
             block = ensemble.blocks[0]
             # The last replicas are the coldest at first, whose sweeps take longest.
             needed = [r for r in reversed(range(self.replicas)) if r not in ensemble.parts]
-            errands += [Errand(chain, block, replica) for replica in needed or [JOIN]]
-        return sorted((e for e in errands if e not in in_hand), key=lambda errand: errand.block)
+            jobs += [ReplicaTask(chain, block, replica) for replica in needed or [JOIN]]
+        return sorted((e for e in jobs if e not in in_hand), key=lambda job: job.block)
 
     def hand_out(self) -> None:
-        """Give errands to workers that are free."""
-        for worker, errand in zip(self.free(), self.open_errands(), strict=False):
-            chain, block, replica = errand
+        """Give jobs to workers that are free."""
+        for worker, job in zip(self.free(), self.open_jobs(), strict=False):
+            chain, block, replica = job
             if replica != JOIN:
-                self.send(worker, errand, "run_part", chain, block, replica)
+                self.send(worker, job, "run_part", chain, block, replica)
                 continue
             ensemble = self.ensembles[chain]
             parts = [ensemble.parts[r] for r in range(self.replicas)]
             seconds = time.monotonic() - ensemble.began
-            self.send(worker, errand, "join_block", chain, block, parts, seconds)
+            self.send(worker, job, "join_block", chain, block, parts, seconds)
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Ensembles that are through with their blocks."""
         for task, result in self.finished(seconds):
-            # What a worker that is gone was at is an open errand again.
+            # What a worker that is gone was at is an open job again.
             if result is not None:
-                self.take(task.errand, result[0])
+                self.take(task.job, result[0])
         through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
         outcomes = []
         for slot in through:
@@ -132,13 +132,13 @@ class SpreadExecutor(RayCrew):
         self.hand_out()
         return outcomes
 
-    def take(self, errand: Errand, result: Any) -> None:
-        """Take note of an errand; one that two workers had comes twice, the same."""
-        ensemble = self.ensembles.get(errand.chain)
-        if ensemble is None or not ensemble.blocks or ensemble.blocks[0] != errand.block:
+    def take(self, job: ReplicaTask, result: Any) -> None:
+        """Take note of a job; one that two workers had comes twice, the same."""
+        ensemble = self.ensembles.get(job.chain)
+        if ensemble is None or not ensemble.blocks or ensemble.blocks[0] != job.block:
             return
-        if errand.replica != JOIN:
-            ensemble.parts[errand.replica] = result
+        if job.replica != JOIN:
+            ensemble.parts[job.replica] = result
             return
         ensemble.reports.append(result)
         ensemble.blocks.pop(0)
@@ -146,7 +146,7 @@ class SpreadExecutor(RayCrew):
         ensemble.began = time.monotonic()
 
     def lost(self) -> set[int]:
-        """None: see `open_errands`."""
+        """None: see `open_jobs`."""
         return set()
 
     def close(self) -> None:

@@ -7,17 +7,17 @@ import socket
 import sys
 from typing import Any
 
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_cluster import (
+from raytpnn.chains.executors.ray_cluster import (
     Surroundings,
     cluster_at,
     connected_cluster,
     private_token,
     same_host,
 )
-from raytpnn.chains.resources import Resources
-from raytpnn.chains.sharding import Sharding, Team, team_for
-from raytpnn.chains.threads import available_cores
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.executors.sharding import Sharding, Team, team_for
+from raytpnn.chains.executors.threads import available_cores
+from raytpnn.chains.observe.progress import Reporter
 
 __all__ = ["ClusterError", "RaySession", "ray_is_meant"]
 

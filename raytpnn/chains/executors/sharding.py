@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from raytpnn.chains.resources import Resources
-from raytpnn.engine.shards import SHARD_COUNTS
+from raytpnn.chains.executors.resources import Resources
+from raytpnn.engine.sharded_chain import SHARD_COUNTS
 
 __all__ = ["Sharding", "Team", "check_gpus_of_worker", "team_for"]
 

@@ -7,10 +7,10 @@ import queue
 import threading
 import time
 
-from raytpnn.chains.executor import Outcome
-from raytpnn.chains.hosts import local_hosts
+from raytpnn.chains.executors.base import Outcome
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.store import BlockStore
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.choose_worker import local_hosts
 from raytpnn.storage.errors import NodeTrouble
 
 __all__ = ["ThreadExecutor", "available_cores"]

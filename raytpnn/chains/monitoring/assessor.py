@@ -7,8 +7,8 @@ import threading
 import time
 from typing import NamedTuple
 
-from raytpnn.chains.monitor import Convergence, Monitor
-from raytpnn.chains.watch import Watched
+from raytpnn.chains.monitoring.monitor import Convergence, Monitor
+from raytpnn.chains.monitoring.watched import Watched
 
 __all__ = ["Assessment", "Assessor"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.watch import Watched
-from raytpnn.posterior.advice import LEAST_ESS_A_CHAIN
+from raytpnn.chains.monitoring.watched import Watched
+from raytpnn.convergence.advice import LEAST_ESS_A_CHAIN
+from raytpnn.convergence.diagnostics import assess, decides
+from raytpnn.forward.probe import Sizes
 from raytpnn.posterior.compared import effects
-from raytpnn.posterior.diagnostics import assess, decides
-from raytpnn.posterior.probe import Sizes
-from raytpnn.storage.length import GROWTH, Length
+from raytpnn.storage.formats.length import GROWTH, Length
 
 __all__ = ["GROWTH", "Convergence", "Monitor"]
 
@@ -73,7 +73,7 @@ class Convergence:
         return target_ess is None or self.least_ess() >= target_ess
 
     def records(self) -> list[list[Any]]:
-        """Rows of the table that is kept with a run, see `raytpnn.posterior.diagnostics.COLUMNS`.
+        """Rows of the table that is kept with a run, see `raytpnn.convergence.diagnostics.COLUMNS`.
 
         Numbers are text where JSON has none: "nan", "inf".
         """

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.replicas import ReplicaBlock
+from raytpnn.convergence.diagnostics import scalar_quantities
+from raytpnn.draws.draws import Draws
 from raytpnn.engine.chain import Block
-from raytpnn.posterior.diagnostics import scalar_quantities
-from raytpnn.posterior.draws import Draws
-from raytpnn.posterior.probe import NO_SIZES, Sizes, component_sizes
+from raytpnn.engine.tempering.replicas import ReplicaBlock
+from raytpnn.forward.probe import NO_SIZES, Sizes, component_sizes
 from raytpnn.storage.checks import list_of, parsed_json, text, whole
 
 __all__ = ["Drawn", "Watched", "watch_block"]
@@ -46,7 +46,7 @@ class Watched:
         At the watched rows, on the user's scale, without offset.
     draw, component : (m,) int32
     size : (m,) float32
-        Size of a component in a draw that holds it, see `raytpnn.posterior.probe`.
+        Size of a component in a draw that holds it, see `raytpnn.forward.probe`.
     levels : (D, L) float64
         Log-likelihood at every level of an ensemble of replicas, hottest first; L is 0 without tempering.
     set_start, set_feature : (sets + 1,) and (features of all sets,) int32

@@ -12,14 +12,14 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from raytpnn.chains.monitor import Convergence
-from raytpnn.chains.observer import Observer
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.monitor import Convergence
+from raytpnn.chains.observe.observer import Observer
+from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.report import BlockReport
-from raytpnn.storage.manifest import package_versions, plain
-from raytpnn.storage.place import Place
-from raytpnn.storage.uris import shown
+from raytpnn.storage.formats.manifest import package_versions, plain
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["BlockLog"]
 

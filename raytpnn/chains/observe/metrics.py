@@ -10,10 +10,10 @@ import math
 import time
 from typing import Any
 
-from raytpnn.chains.monitor import Convergence
-from raytpnn.chains.observer import Observer
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.monitor import Convergence
+from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.plan import Length
-from raytpnn.chains.report import BlockReport
 
 __all__ = ["RunMetrics"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from raytpnn.chains.monitor import Convergence
-    from raytpnn.chains.report import BlockReport
+    from raytpnn.chains.block_report import BlockReport
+    from raytpnn.chains.monitoring.monitor import Convergence
 
 __all__ = ["Observer"]
 

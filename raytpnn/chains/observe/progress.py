@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
-    from raytpnn.chains.monitor import Convergence
+    from raytpnn.chains.monitoring.monitor import Convergence
 
 __all__ = ["ChainStatus", "LineReporter", "Reporter", "TableReporter", "duration", "make_reporter"]
 

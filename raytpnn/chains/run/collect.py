@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.chains.plan import Plan
+from raytpnn.draws.draws import Draws
 from raytpnn.engine.chain import Block
-from raytpnn.engine.layout import B_GAMMA, FIT_LOGLIK, INTERCEPT, NUISANCE, SIGMA_BETA2
-from raytpnn.engine.tables import term_heights
-from raytpnn.posterior.draws import Draws
+from raytpnn.engine.records import B_GAMMA, FIT_LOGLIK, INTERCEPT, NUISANCE, SIGMA_BETA2
+from raytpnn.engine.rows.factor_tables import term_heights
 
 __all__ = ["draws_of_block"]
 

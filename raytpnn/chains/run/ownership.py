@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from raytpnn.chains.observer import Observer
-from raytpnn.storage.beside import PARTIAL
+from raytpnn.chains.observe.observer import Observer
+from raytpnn.storage.formats.manifest import BEGUN, MANIFEST
 from raytpnn.storage.lease import Lease, LeaseSight, Record, in_use
-from raytpnn.storage.manifest import BEGUN, MANIFEST
-from raytpnn.storage.place import LEASE_FOLDER, Place
+from raytpnn.storage.places.atomic_files import PARTIAL
+from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
 __all__ = ["OwnerCheck", "check_free", "kept_work", "new_run", "owned", "refuse_owner"]
 

@@ -6,13 +6,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from raytpnn.chains.ownership import owned
-from raytpnn.chains.run import Run, check_to_go_on
-from raytpnn.storage.checkpoint import CHECKPOINT, Checkpoint
+from raytpnn.chains.run.ownership import owned
+from raytpnn.chains.run.run import Run, check_to_go_on
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest import BEGUN, MANIFEST, PREVIOUS, manifest_in, read_manifest, write_manifest
-from raytpnn.storage.manifest_check import check_length
-from raytpnn.storage.place import Place
+from raytpnn.storage.formats.checkpoint import CHECKPOINT, Checkpoint
+from raytpnn.storage.formats.manifest import (
+    BEGUN,
+    MANIFEST,
+    PREVIOUS,
+    manifest_in,
+    read_manifest,
+    write_manifest,
+)
+from raytpnn.storage.formats.manifest_check import check_length
+from raytpnn.storage.places.place import Place
 
 __all__ = ["repair"]
 

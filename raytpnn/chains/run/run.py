@@ -13,30 +13,29 @@ from typing import Any
 import numpy as np
 
 from raytpnn.chains.plan import Length, Plan
-from raytpnn.chains.store import DiskStore
-from raytpnn.chains.tempering import Tempering
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.data.rows_check import check_response
-from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
-from raytpnn.data.shard_io import read_shard, stripe_checksums
-from raytpnn.engine.execution import check_backend
-from raytpnn.engine.layout import SETTINGS
+from raytpnn.chains.run.store import DiskStore
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.rows.rows_check import check_response
+from raytpnn.data.rows.rows_io import TrainingRows, read_rows, write_rows
+from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
+from raytpnn.engine.backends import check_backend
+from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.problem import Problem, Scaling, build_problem
 from raytpnn.engine.record_check import settings_of
-from raytpnn.engine.settings import Moves
-from raytpnn.engine.setup import Problem, Scaling, build_problem
-from raytpnn.engine.shards import as_shard, check_shards
-from raytpnn.model.families import get_family
+from raytpnn.engine.records import SETTINGS
+from raytpnn.engine.sharded_chain import as_shard, check_shards
+from raytpnn.engine.tempering.options import Tempering
+from raytpnn.families import get_family
+from raytpnn.forward.probe import probe_of, probe_rows
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import STRIPES, stripe_starts
-from raytpnn.posterior.probe import probe_of, probe_rows
-from raytpnn.storage.chain_format import CHAIN_FORMAT, refuse_other_format
-from raytpnn.storage.checkpoint import Checkpoint, checkpoint_name, draws_name, good_blocks
 from raytpnn.storage.checks import flag, item, named, whole
 from raytpnn.storage.errors import NodeTrouble, RunError
-from raytpnn.storage.lease import Fence, Lease
-from raytpnn.storage.length import length_of
-from raytpnn.storage.manifest import (
+from raytpnn.storage.formats.chain_format import CHAIN_FORMAT, refuse_other_format
+from raytpnn.storage.formats.checkpoint import Checkpoint, checkpoint_name, draws_name, good_blocks
+from raytpnn.storage.formats.length import length_of
+from raytpnn.storage.formats.manifest import (
     BEGUN,
     FORMAT,
     MANIFEST,
@@ -47,10 +46,11 @@ from raytpnn.storage.manifest import (
     read_manifest,
     write_manifest,
 )
-from raytpnn.storage.manifest_check import check_plan
-from raytpnn.storage.npy_files import mapped_array
-from raytpnn.storage.place import Place, sha256_of_file
-from raytpnn.storage.uris import shown
+from raytpnn.storage.formats.manifest_check import check_plan
+from raytpnn.storage.formats.npy_files import mapped_array
+from raytpnn.storage.lease import Fence, Lease
+from raytpnn.storage.places.place import Place, sha256_of_file
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["Run", "check_to_go_on", "resumable"]
 

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from raytpnn.chains.monitor import Convergence, Monitor
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.run import Run
-from raytpnn.posterior.probe import probe_rows
-from raytpnn.storage.checkpoint import CHECKPOINT, READERS, good_block
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.monitor import Convergence, Monitor
+from raytpnn.chains.run.run import Run
+from raytpnn.forward.probe import probe_rows
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.formats.checkpoint import CHECKPOINT, READERS, good_block
+from raytpnn.storage.formats.manifest import read_manifest
 from raytpnn.storage.lease import LeaseSight
-from raytpnn.storage.manifest import read_manifest
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
-__all__ = ["Lookout", "Sight"]
+__all__ = ["Sight", "StatusReader"]
 
 # Speed is that of the latest blocks: of so many of the longest pauses between two blocks, or seconds if more.
 PAUSES, LEAST_SECONDS = 3.0, 60.0
@@ -92,7 +92,7 @@ class Sight:
         return left / self.speed if self.speed > 0 else float("nan")
 
 
-class Lookout:
+class StatusReader:
     """Looks at a run again and again; what was read once is not read again.
 
     Parameters

@@ -8,9 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from raytpnn.chains.report import BlockReport
-from raytpnn.posterior.draws import Draws
-from raytpnn.storage.checkpoint import (
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.draws.draws import Draws
+from raytpnn.storage.checks import named
+from raytpnn.storage.errors import RunError
+from raytpnn.storage.formats.checkpoint import (
     DIGEST_BYTES,
     Checkpoint,
     checkpoint_name,
@@ -18,10 +20,8 @@ from raytpnn.storage.checkpoint import (
     good_block,
     weights_name,
 )
-from raytpnn.storage.checks import named
-from raytpnn.storage.errors import RunError
 from raytpnn.storage.lease import Fence
-from raytpnn.storage.place import Place, sha256_of_bytes
+from raytpnn.storage.places.place import Place, sha256_of_bytes
 
 __all__ = ["BlockStore", "DiskStore", "MemoryStore"]
 
@@ -154,7 +154,7 @@ def parquet_of(draws: Draws) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from raytpnn.posterior.parquet import draws_to_arrow
+    from raytpnn.draws.parquet import draws_to_arrow
 
     sink = pa.BufferOutputStream()
     # Numbers of a chain hardly repeat, and all are read: dictionaries and statistics would only cost.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain, islice
 
-__all__ = ["Turns"]
+__all__ = ["ChainQueue"]
 
 
-class Turns:
+class ChainQueue:
     """Chains that wait.
 
     Parameters

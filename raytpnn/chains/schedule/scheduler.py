@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from raytpnn.chains.assessor import Assessor
-from raytpnn.chains.executor import Executor
-from raytpnn.chains.interrupts import Interrupts
-from raytpnn.chains.monitor import GROWTH, Convergence, Monitor
-from raytpnn.chains.observer import Observer
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.base import Executor
+from raytpnn.chains.monitoring.assessor import Assessor
+from raytpnn.chains.monitoring.monitor import GROWTH, Convergence, Monitor
+from raytpnn.chains.observe.observer import Observer
+from raytpnn.chains.observe.progress import ChainStatus, Reporter
 from raytpnn.chains.plan import Length
-from raytpnn.chains.progress import ChainStatus, Reporter
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.turns import Turns
+from raytpnn.chains.schedule.queue import ChainQueue
+from raytpnn.chains.schedule.signals import Interrupts
 
 __all__ = ["Finish", "Goal", "Journal", "run_blocks"]
 
@@ -195,10 +195,10 @@ class _Run:
         """Whether these are the next blocks of a chain."""
         return self.journal.to_do[chain][: len(blocks)] == blocks
 
-    def turns(self) -> Turns:
+    def turns(self) -> ChainQueue:
         """Chains that may go on and are not at work."""
         taken = self.at_work()
-        return Turns(
+        return ChainQueue(
             (blocks[0], chain)
             for chain, blocks in enumerate(self.journal.to_do)
             if blocks and chain not in taken and self.may_begin(blocks[0])

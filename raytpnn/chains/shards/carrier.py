@@ -1,6 +1,6 @@
 """Carries exchanges between shards that share no memory.
 
-Compiled code talks to the mailbox of its own process. The courier, a thread beside it, takes the shard's part
+Compiled code talks to the mailbox of its own process. The carrier, a thread beside it, takes the shard's part
 of each exchange out, gathers the parts of the others by a transport, and puts them in.
 """
 
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.transport import Transport
-from raytpnn.engine.meeting import Meeting
+from raytpnn.chains.shards.transport import Transport
+from raytpnn.engine.exchange.meeting import Meeting
 
-__all__ = ["Courier"]
+__all__ = ["Carrier"]
 
 # Words that go in one message: place and size of the part, and the part if it fits, as nearly all do.
 MESSAGE_WORDS = 512
 HEAD_WORDS = 2
 
 
-class Courier:
+class Carrier:
     """A thread that moves exchanges until the meeting is broken off.
 
     Parameters
@@ -34,7 +34,7 @@ class Courier:
         self.meeting = meeting
         self.transport = transport
         self.problem: BaseException | None = None
-        threading.Thread(target=self._carry, name="raytpnn-courier", daemon=True).start()
+        threading.Thread(target=self._carry, name="raytpnn-carrier", daemon=True).start()
 
     def _carry(self) -> None:
         exchange = 1

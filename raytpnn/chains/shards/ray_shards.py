@@ -7,11 +7,11 @@ from typing import Any
 
 import ray
 
-from raytpnn.chains.executor import Outcome
-from raytpnn.chains.progress import Reporter
-from raytpnn.chains.ray_nodes import Nodes
-from raytpnn.chains.shard_team import ShardTeam, TeamLost
-from raytpnn.chains.sharding import Sharding, Team
+from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.ray_nodes import Nodes
+from raytpnn.chains.executors.sharding import Sharding, Team
+from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.shards.shard_team import ShardTeam, TeamLost
 from raytpnn.storage.errors import NodeTrouble
 from raytpnn.storage.lease import Fence
 

@@ -13,19 +13,19 @@ from typing import Any
 import ray
 from threadpoolctl import threadpool_limits
 
-from raytpnn.chains.actor import whereabouts
-from raytpnn.chains.courier import Courier
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.run import Run
-from raytpnn.chains.shard_host import ShardHost
-from raytpnn.chains.transport import has_nccl, new_group
-from raytpnn.engine.device import Device, DeviceError
-from raytpnn.engine.mailbox import new_mailbox
-from raytpnn.engine.meeting import map_mailbox, sweep_mailboxes
-from raytpnn.engine.shards import room_width
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.ray_actor import whereabouts
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.shards.carrier import Carrier
+from raytpnn.chains.shards.transport import has_nccl, new_group
+from raytpnn.chains.work.shard_worker import ShardHost
+from raytpnn.engine.exchange.mailbox import new_mailbox
+from raytpnn.engine.exchange.meeting import map_mailbox, sweep_mailboxes
+from raytpnn.engine.gpu.device import Device, DeviceError
+from raytpnn.engine.sharded_chain import room_width
 from raytpnn.storage.errors import NodeTrouble, RunError, RunUnusable
 from raytpnn.storage.lease import Fence
-from raytpnn.storage.place import Place
+from raytpnn.storage.places.place import Place
 
 __all__ = ["MAILBOX", "ShardActor", "ShardWorker"]
 
@@ -43,7 +43,7 @@ def own_devices(count: int) -> Sequence[Device]:
     """GPUs that Ray gave this process, as many as it asked for."""
     if not count:
         return ()
-    from raytpnn.engine.device import find_devices
+    from raytpnn.engine.gpu.device import find_devices
 
     where = f"node {whereabouts()['ip']}"
     try:
@@ -83,7 +83,7 @@ class ShardWorker:
         self.uri, self.threads = uri, threads
         self.shards, self.shard, self.gpus = shards, shard, gpus
         self.host: ShardHost | None = None
-        self.courier: Courier | None = None
+        self.carrier: Carrier | None = None
 
     def hello(self) -> dict[str, Any]:
         """Tell where this is."""
@@ -121,7 +121,7 @@ class ShardWorker:
         self.host = ShardHost(plan, run.store, self.shards, self.shard, mailbox, devices)
         if not shared:
             group = new_group(transport, self.shards, self.shard, name)
-            self.courier = Courier(self.host.meeting, group)
+            self.carrier = Carrier(self.host.meeting, group)
         threadpool_limits(self.threads)
         return len(plan.problem.y)
 

@@ -12,14 +12,14 @@ import ray
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from raytpnn.chains.ray_nodes import other_version
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.shard_actor import MAILBOX, ShardActor
-from raytpnn.chains.sharding import Team
-from raytpnn.chains.transport import asked_transport, transport_by_offers, transport_by_place
-from raytpnn.engine.device import DeviceError
-from raytpnn.engine.meeting import MeetingBroken
-from raytpnn.engine.shards import ShardError
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.executors.ray_nodes import other_version
+from raytpnn.chains.executors.sharding import Team
+from raytpnn.chains.shards.shard_actor import MAILBOX, ShardActor
+from raytpnn.chains.shards.transport import asked_transport, transport_by_offers, transport_by_place
+from raytpnn.engine.exchange.meeting import MeetingBroken
+from raytpnn.engine.gpu.device import DeviceError
+from raytpnn.engine.sharded_chain import ShardError
 from raytpnn.storage.errors import NodeTrouble, RunUnusable
 from raytpnn.storage.lease import Fence
 

@@ -14,8 +14,8 @@ import numpy as np
 from raytpnn.chains.plan import Length
 
 if TYPE_CHECKING:
-    from raytpnn.chains.coordinator import Journal
-    from raytpnn.chains.store import BlockStore
+    from raytpnn.chains.run.store import BlockStore
+    from raytpnn.chains.schedule.scheduler import Journal
 
 __all__ = ["UNIFORM_SHARE", "WeightTeacher", "changes", "learned_weights", "round_of_weights"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from raytpnn.chains.host import ChainHost, Host
-from raytpnn.chains.part_host import PartHost
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.store import BlockStore
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.replica_worker import PartHost
+from raytpnn.chains.work.worker import ChainHost, Host
 
 __all__ = ["local_hosts", "one_host"]
 
@@ -15,9 +15,9 @@ def local_hosts(plan: Plan, store: BlockStore, workers: int, cores: int) -> list
     if plan.backend != "cuda":
         workers = max(workers // plan.shards, 1)
         return [ChainHost(plan, store) for _ in range(min(workers, plan.length.chains))]
-    from raytpnn.chains.grid_host import grid_hosts, in_grids
-    from raytpnn.chains.group_host import GroupHost
-    from raytpnn.engine.device import find_devices
+    from raytpnn.chains.work.gpu_worker import GroupHost
+    from raytpnn.chains.work.grid_worker import grid_hosts, in_grids
+    from raytpnn.engine.gpu.device import find_devices
 
     devices = find_devices()
     if in_grids(plan, devices):
@@ -32,9 +32,9 @@ def one_host(plan: Plan, store: BlockStore, threads: int, gpu_share: float) -> H
         return PartHost(plan, store)
     if plan.backend != "cuda":
         return ChainHost(plan, store, threads)
-    from raytpnn.chains.grid_host import grid_hosts, in_grids
-    from raytpnn.chains.group_host import GroupHost
-    from raytpnn.engine.device import find_devices
+    from raytpnn.chains.work.gpu_worker import GroupHost
+    from raytpnn.chains.work.grid_worker import grid_hosts, in_grids
+    from raytpnn.engine.gpu.device import find_devices
 
     devices = find_devices()
     if plan.shards > 1 or (gpu_share >= 1.0 and in_grids(plan, devices[:1])):

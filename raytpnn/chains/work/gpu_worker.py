@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.host import BlockHost, Ended, Stopped
+from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.replicas import ReplicaBlock, Replicas
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.store import BlockStore
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.worker import BlockHost, Ended, Stopped
 from raytpnn.engine.chain import screening_of, tally_of
-from raytpnn.engine.cuda import DeviceChains, Ran, Task
-from raytpnn.engine.cuda_ensembles import DeviceEnsembles, RanEnsemble
-from raytpnn.engine.device import Device
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import STATE
+from raytpnn.engine.gpu.chains import DeviceChains, Ran, Task
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.ensembles import DeviceEnsembles, RanEnsemble
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.records import STATE
+from raytpnn.engine.tempering.replicas import ReplicaBlock, Replicas
 
 __all__ = ["GroupHost"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raytpnn.chains.host import BlockHost, ChainHost
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.store import BlockStore
-from raytpnn.engine.device import Device, DeviceError
-from raytpnn.engine.grid_chain import GridChain
-from raytpnn.engine.grid_choice import grid_pays
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.worker import BlockHost, ChainHost
+from raytpnn.engine.gpu.device import Device, DeviceError
+from raytpnn.engine.gpu.grid.chain import GridChain
+from raytpnn.engine.gpu.grid.choice import grid_pays
 
 __all__ = ["GridHost", "grid_hosts", "in_grids"]
 

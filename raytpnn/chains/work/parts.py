@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.watch import Drawn
+from raytpnn.chains.monitoring.watched import Drawn
 from raytpnn.engine.chain import Block, new_record
-from raytpnn.engine.layout import STATE
+from raytpnn.engine.records import STATE
+from raytpnn.engine.tempering.replicas import ReplicaSet
 
 __all__ = ["Part", "is_cold", "join_parts", "joined", "run_part"]
 

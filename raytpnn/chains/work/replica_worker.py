@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raytpnn.chains.host import ChainHost, Stopped, ended_chain
+from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.spread import Part, is_cold, join_parts, joined, run_part
-from raytpnn.chains.store import BlockStore
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.parts import Part, is_cold, join_parts, joined, run_part
+from raytpnn.chains.work.worker import ChainHost, Stopped, ended_chain
+from raytpnn.engine.tempering.replicas import ReplicaSet
 
 __all__ = ["PartHost"]
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raytpnn.chains.host import BlockHost, ended_chain
+from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.store import BlockStore
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.worker import BlockHost, ended_chain
+from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Chain, Place
-from raytpnn.engine.device import Device
-from raytpnn.engine.execution import block_runner
-from raytpnn.engine.meeting import Meeting, MeetingBroken
-from raytpnn.engine.shards import agree, room_width
+from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.sharded_chain import agree, room_width
 
 __all__ = ["ShardHost"]
 
@@ -28,8 +28,8 @@ def chain_and_seat(plan: Plan, place: Place, devices: Sequence[Device]) -> tuple
     if not devices:
         own = Chain(*made_of, block_runner(plan.backend), plan.watched, place)
         return own, Meeting(*seat, own.work)
-    from raytpnn.engine.grid_chain import GridChain
-    from raytpnn.engine.grid_meeting import StripeExchange, seat_of, stripes_at
+    from raytpnn.engine.gpu.grid.chain import GridChain
+    from raytpnn.engine.gpu.grid.meeting import StripeExchange, seat_of, stripes_at
 
     meeting = Meeting(*seat, seat_of(place))
     exchange = StripeExchange(meeting)

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from raytpnn.chains.adaptive import round_of_weights
-from raytpnn.chains.collect import draws_of_block
+from raytpnn.chains.block_report import BlockReport
+from raytpnn.chains.monitoring.watched import Drawn, watch_block
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.replicas import ReplicaSet
-from raytpnn.chains.report import BlockReport
-from raytpnn.chains.store import BlockStore
-from raytpnn.chains.watch import Drawn, watch_block
+from raytpnn.chains.run.collect import draws_of_block
+from raytpnn.chains.run.store import BlockStore
+from raytpnn.chains.work.adaptive_weights import round_of_weights
 from raytpnn.engine.chain import Block, Chain
+from raytpnn.engine.problem import Problem, with_feature_weights
 from raytpnn.engine.record_check import check_checkpoint, check_feature_weights
-from raytpnn.engine.setup import Problem, with_feature_weights
-from raytpnn.engine.shards import ShardedChain
-from raytpnn.storage.checkpoint import checkpoint_name, weights_name
+from raytpnn.engine.sharded_chain import ShardedChain
+from raytpnn.engine.tempering.replicas import ReplicaSet
 from raytpnn.storage.checks import named
+from raytpnn.storage.formats.checkpoint import checkpoint_name, weights_name
 
 __all__ = ["BlockHost", "ChainHost", "Ended", "Host", "Stopped", "ended_chain"]
 

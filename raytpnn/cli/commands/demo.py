@@ -60,9 +60,9 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     """Convergence, score on held-out rows and leading components."""
     import numpy as np
 
-    from raytpnn.cli.diagnose import tell_judgement
-    from raytpnn.cli.summary import components_table, kept_words
-    from raytpnn.cli.text import new_console, tell
+    from raytpnn.cli.commands.diagnose import tell_judgement
+    from raytpnn.cli.screen.summary import components_table, kept_words
+    from raytpnn.cli.screen.text import new_console, tell
 
     console = new_console()
     seconds = post.config["sampling_seconds"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raytpnn.cli.group import CONVERGED, NOT_CONVERGED, say
-from raytpnn.cli.text import figure, new_console, new_table, tell
+from raytpnn.cli.screen.text import figure, new_console, new_table, tell
 
 if TYPE_CHECKING:
-    from raytpnn.cli.health import Health
-    from raytpnn.posterior.advice import Judgement
+    from raytpnn.cli.screen.health import Health
+    from raytpnn.convergence.advice import Judgement
 
 __all__ = ["diagnose", "tell_judgement"]
 
@@ -48,11 +48,11 @@ def diagnose(
     effective draws of f, the log-likelihood, the noise and the importances that lead.
     """
     from raytpnn.cli.note import noted_targets
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
 
     if target_rhat is None and target_ess is None:
         target_rhat, target_ess = noted_targets(Place(run))
-    from raytpnn.cli.health import examine
+    from raytpnn.cli.screen.health import examine
 
     health = examine(run, target_rhat, target_ess)
     if json:
@@ -64,7 +64,7 @@ def diagnose(
 
 def print_health(health: Health) -> None:
     """Tell a person."""
-    from raytpnn.cli.health import run_in_words
+    from raytpnn.cli.screen.health import run_in_words
 
     console = new_console()
     tell(console, f"This is {run_in_words(health)}.")
@@ -138,7 +138,7 @@ def print_json(health: Health) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from raytpnn.storage.manifest import plain
+    from raytpnn.storage.formats.manifest import plain
 
     told = {
         "state": health.state,

@@ -23,7 +23,7 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Report on the machine and the installation, in a form fit for a bug report."""
-    from raytpnn.cli import machine
+    from raytpnn.cli.machine import facts as machine
 
     if gpu_selftest:
         check_gpus()
@@ -52,9 +52,9 @@ def doctor(
 
 def check_gpus() -> None:
     """Print what the self-test finds as it goes on; exit 1 if something is not as it should be."""
-    from raytpnn.cli import machine
-    from raytpnn.cli.gpu_selftest import selftest
-    from raytpnn.engine.device import DeviceError
+    from raytpnn.cli.machine import facts as machine
+    from raytpnn.cli.machine.gpu_selftest import selftest
+    from raytpnn.engine.gpu.device import DeviceError
 
     print(f"{machine.NOT_YET_ON_A_GPU}.")
     print("Please send in what follows, whatever it says.")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from raytpnn.cli import flags
 from raytpnn.cli.group import say
-from raytpnn.cli.options import FitOptions, merge
-from raytpnn.storage.uris import shown
+from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.options import FitOptions, merge
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
-    from raytpnn.cli.source import Source
+    from raytpnn.cli.inputs.source import Source
 
 __all__ = ["fit"]
 
@@ -89,17 +89,17 @@ def fit(
 
 def read(config: Path) -> dict[str, Any]:
     """Options of a config file."""
-    from raytpnn.cli.config import read_config
+    from raytpnn.cli.inputs.config import read_config
 
     return read_config(config)
 
 
 def run_fit(options: FitOptions) -> None:
     """Read, sample, validate if asked to, tell."""
-    from raytpnn.chains.ownership import refuse_owner
-    from raytpnn.cli.stop import stoppable
-    from raytpnn.cli.validate import check_validation, fitted_before, tell_validation, validate
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.run.ownership import refuse_owner
+    from raytpnn.cli.commands.validate import check_validation, fitted_before, tell_validation, validate
+    from raytpnn.cli.screen.stop import stoppable
+    from raytpnn.storage.places.place import Place
 
     assert options.out is not None
     result = None
@@ -125,16 +125,16 @@ def run_fit(options: FitOptions) -> None:
                 result = validate(options, source, scheme)
     if result is not None:
         tell_validation(result, options.out)
-    from raytpnn.cli.summary import conclude
+    from raytpnn.cli.screen.summary import conclude
 
     conclude(post, options.out, options.target_rhat, options.target_ess)
 
 
 def one_ray(options: FitOptions) -> AbstractContextManager[Any]:
     """One session of Ray for the fit and the cross-validation; the fit alone has its own."""
-    from raytpnn.chains.progress import make_reporter
-    from raytpnn.chains.ray_session import RaySession, ray_is_meant
-    from raytpnn.cli.running import resources_of
+    from raytpnn.chains.executors.ray_session import RaySession, ray_is_meant
+    from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.cli.inputs.running import resources_of
 
     validated = options.cv is not None or options.splits is not None
     if not validated or not ray_is_meant(options.executor, options.address):
@@ -146,8 +146,8 @@ def one_ray(options: FitOptions) -> AbstractContextManager[Any]:
 
 def refuse_taken(out: str) -> None:
     """Raise if there is something at `out` already, or somebody works there."""
-    from raytpnn.chains.ownership import check_free
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.run.ownership import check_free
+    from raytpnn.storage.places.place import Place
 
     try:
         check_free(Place(out), "another --out")
@@ -157,8 +157,8 @@ def refuse_taken(out: str) -> None:
 
 def told_source(options: FitOptions) -> Source:
     """Read the data, and tell the user about them."""
-    from raytpnn.cli.source import read_source
-    from raytpnn.data.streamed_table import StreamedTable
+    from raytpnn.cli.inputs.source import read_source
+    from raytpnn.data.tables.streamed_table import StreamedTable
 
     source = read_source(options)
     if isinstance(source.X, StreamedTable):
@@ -174,16 +174,16 @@ def arguments_of(options: FitOptions, source: Source) -> dict[str, Any]:
     """What `raytpnn.sample` is called with."""
     from functools import partial
 
-    from raytpnn.cli.config import settings, tempering_of
+    from raytpnn.cli.inputs.config import settings, tempering_of
+    from raytpnn.cli.inputs.running import resources_of
     from raytpnn.cli.note import write_note
-    from raytpnn.cli.running import resources_of
 
     resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
-    from raytpnn.chains.progress import make_reporter
-    from raytpnn.engine.settings import Moves
-    from raytpnn.engine.units import is_cached
+    from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.engine.jit.function_table import is_cached
+    from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
 
     prior, moves = settings(Prior, options.prior, "prior"), settings(Moves, options.moves, "moves")
     if options.backend not in ("reference", "cuda") and not is_cached("joint_beta"):

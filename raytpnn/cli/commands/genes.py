@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from raytpnn.cli import flags
 from raytpnn.cli.group import say
+from raytpnn.cli.inputs import flags
 
 __all__ = ["genes"]
 
@@ -25,7 +25,7 @@ def genes(
     top: Annotated[int, typer.Option(min=1, help="Genes to show.")] = 20,
 ) -> None:
     """Rank genes, and combinations of genes: the probes of a gene together, with direction and inclusion."""
-    from raytpnn.posterior.table_files import WRITABLE, write_tables
+    from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
     if out is not None and out.suffix.lower() not in WRITABLE:
         raise typer.BadParameter(f"{str(out)!r} must end in one of {', '.join(WRITABLE)}", param_hint="--out")
@@ -60,7 +60,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
     """Print the leading genes."""
     from rich.text import Text
 
-    from raytpnn.cli.text import figure, new_console, new_table, tell
+    from raytpnn.cli.screen.text import figure, new_console, new_table, tell
     from raytpnn.report.names import latent_unit, percent, shorten
 
     console = new_console()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raytpnn.cli import flags
+from raytpnn.cli.inputs import flags
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from raytpnn.data.expression import Expression
+    from raytpnn.expression.expression import Expression
 
 __all__ = ["inspect"]
 
@@ -32,8 +32,8 @@ def inspect(
     orientation: flags.Orientation = None,
 ) -> None:
     """Show what is in expression data: the scale of the values, and what could be a target."""
-    from raytpnn.cli.expression import read_samples
-    from raytpnn.cli.text import new_console, tell
+    from raytpnn.cli.inputs.expression import read_samples
+    from raytpnn.cli.screen.text import new_console, tell
 
     expression = read_samples(str(data), samples, layer, orientation or "auto")
     console = new_console()
@@ -83,8 +83,8 @@ def show_targets(expression: Expression, console: Any) -> str:
     """Print what is known about the samples; flags of a good target, or nothing."""
     from rich.text import Text
 
-    from raytpnn.cli.text import new_table, tell
-    from raytpnn.data.targets import cells_of, level_counts
+    from raytpnn.cli.screen.text import new_table, tell
+    from raytpnn.expression.targets import cells_of, level_counts
 
     table = new_table("could be a target", "kind", "known", "levels")
     table.columns[-1].justify, table.columns[-1].no_wrap = "left", False

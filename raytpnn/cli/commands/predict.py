@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raytpnn.cli import flags
 from raytpnn.cli.group import say
+from raytpnn.cli.inputs import flags
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def predict(
     For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
     that DATA may be larger than memory.
     """
-    from raytpnn.posterior.table_files import WRITABLE, write_tables
+    from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
     if out.suffix.lower() not in WRITABLE:
         endings = ", ".join(WRITABLE)
@@ -54,7 +54,7 @@ def predict(
     if out.exists() and data.exists() and out.samefile(data):
         raise ValueError(f"--out {out} is the file to read; choose another")
     say(f"reading {run}")
-    from raytpnn.cli.expression import is_expression
+    from raytpnn.cli.inputs.expression import is_expression
     from raytpnn.posterior.storage import load
 
     post = load(run)
@@ -64,7 +64,7 @@ def predict(
     kept = list(keep or [])
     say(f"predicting the rows of {data}")
     if is_expression(str(data), samples) or (post.encoder.preparation is not None and data.is_file()):
-        from raytpnn.cli.predict_expression import predictions
+        from raytpnn.cli.inputs.predict_expression import predictions
 
         whence = (samples, layer, orientation or "auto")
         table, by = predictions(post, str(data), whence, level, kept, None if no_offset else run, offset)
@@ -81,7 +81,7 @@ def predict(
 def offset_of(run: str) -> str | None:
     """Column that was the offset of the fit."""
     from raytpnn.cli.note import read_note
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
 
     return read_note(Place(run)).get("offset")
 
@@ -109,8 +109,8 @@ def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str
     """Predictions of a table that fits into memory."""
     import pyarrow as pa
 
-    from raytpnn.cli.source import check_column, column_of
-    from raytpnn.data.tables import as_table
+    from raytpnn.cli.inputs.source import check_column, column_of
+    from raytpnn.data.tables.tables import as_table
 
     table = as_table(data)
     # Read it once, not a column at a time.

@@ -19,7 +19,7 @@ def repair(
     Blocks that are there and whole count again. `raytpnn resume` runs those that are not.
     """
     say(f"looking at {run}")
-    from raytpnn.chains.repair import repair as rebuild
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.run.repair import repair as rebuild
+    from raytpnn.storage.places.place import Place
 
     print(rebuild(Place(run), say))

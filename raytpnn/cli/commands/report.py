@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from raytpnn.cli import flags
-from raytpnn.storage.uris import shown
+from raytpnn.cli.inputs import flags
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["report"]
 
@@ -27,7 +27,7 @@ def report(
         )
     from raytpnn.posterior.storage import load
     from raytpnn.report.page import write_report
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
     from raytpnn.validation.results import read_validation
 
     target = out or Path(run) / "report.html"

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from raytpnn.cli import flags
 from raytpnn.cli.group import say
+from raytpnn.cli.inputs import flags
 
 __all__ = ["resume"]
 
@@ -35,10 +35,10 @@ def resume(
     others are given.
     """
     say(f"opening {run}")
+    from raytpnn.cli.inputs.running import resources_of
     from raytpnn.cli.note import noted_targets, read_note, write_note
-    from raytpnn.cli.running import resources_of
-    from raytpnn.cli.stop import stoppable
-    from raytpnn.storage.place import Place
+    from raytpnn.cli.screen.stop import stoppable
+    from raytpnn.storage.places.place import Place
 
     place = Place(run)
     note = read_note(place)
@@ -58,7 +58,7 @@ def resume(
 
     with stoppable(run), quiet():
         import raytpnn
-        from raytpnn.chains.progress import make_reporter
+        from raytpnn.chains.observe.progress import make_reporter
 
         reporter: Any = make_reporter(True)
         reporter.when_begun = leave_note
@@ -77,14 +77,14 @@ def resume(
         )
     # If there was nothing to do, nothing has begun.
     leave_note()
-    from raytpnn.cli.summary import conclude
+    from raytpnn.cli.screen.summary import conclude
 
     conclude(post, run, target_rhat, target_ess)
 
 
 def until_converged(place: Any) -> bool:
     """Whether a run goes on until it has converged."""
-    from raytpnn.storage.manifest import read_manifest
+    from raytpnn.storage.formats.manifest import read_manifest
 
     return read_manifest(place)["config"].get("draws", 0) is None
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raytpnn.cli import flags
 from raytpnn.cli.group import INTERRUPTED, say
-from raytpnn.cli.options import FitOptions, merge
-from raytpnn.storage.uris import shown
+from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.options import FitOptions, merge
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
-    from raytpnn.cli.source import Source
+    from raytpnn.cli.inputs.source import Source
     from raytpnn.tuning.result import Tuning
 
 __all__ = ["tune"]
@@ -136,7 +136,7 @@ def tune(
 
 def read(config: Any) -> dict[str, Any]:
     """Options of a config file."""
-    from raytpnn.cli.config import read_config
+    from raytpnn.cli.inputs.config import read_config
 
     return read_config(config)
 
@@ -172,15 +172,15 @@ def number_of(text: str) -> int | float:
 
 def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str, Any]) -> None:
     """Read, search, write, tell."""
-    from raytpnn.chains.ownership import refuse_owner
-    from raytpnn.chains.progress import make_reporter
-    from raytpnn.cli.config import settings
-    from raytpnn.cli.fit import told_source
-    from raytpnn.cli.stop import stoppable
-    from raytpnn.cli.validate import cases_of
-    from raytpnn.engine.settings import Moves
+    from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.chains.run.ownership import refuse_owner
+    from raytpnn.cli.commands.fit import told_source
+    from raytpnn.cli.commands.validate import cases_of
+    from raytpnn.cli.inputs.config import settings
+    from raytpnn.cli.screen.stop import stoppable
+    from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
     from raytpnn.tuning.settings import Setting
     from raytpnn.tuning.tune import tune_cases
 
@@ -249,7 +249,7 @@ def tell_tuning(result: Tuning, out: str) -> None:
     """Print the leading settings and what to do next."""
     from rich.text import Text
 
-    from raytpnn.cli.text import figure, new_console, new_table, tell
+    from raytpnn.cli.screen.text import figure, new_console, new_table, tell
     from raytpnn.tuning.outcome import EVIDENCE
 
     console, out = new_console(), shown(out)

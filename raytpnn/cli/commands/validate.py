@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from raytpnn.cli.group import say
-from raytpnn.cli.options import FitOptions
-from raytpnn.storage.uris import shown
+from raytpnn.cli.inputs.options import FitOptions
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
-    from raytpnn.cli.source import Source
+    from raytpnn.cli.inputs.source import Source
     from raytpnn.validation.cases import Cases
     from raytpnn.validation.splits import Scheme
     from raytpnn.validation.summary import CrossValidation
@@ -47,7 +47,7 @@ def check_validation(options: FitOptions) -> Scheme | None:
 
 def fitted_before(options: FitOptions) -> bool:
     """Whether the fit is there and its cross-validation was begun: then only that is left to do."""
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
     from raytpnn.validation.results import MARK
 
     assert options.out is not None
@@ -56,7 +56,7 @@ def fitted_before(options: FitOptions) -> bool:
 
 def cases_of(options: FitOptions, source: Source) -> Cases:
     """Rows to split, with all that a training part is to fit for itself."""
-    from raytpnn.cli.expression import split_names
+    from raytpnn.cli.inputs.expression import split_names
     from raytpnn.data.preparation import Prepared
     from raytpnn.validation.cases import Cases
 
@@ -79,12 +79,12 @@ def cases_of(options: FitOptions, source: Source) -> Cases:
 
 def validate(options: FitOptions, source: Source, scheme: Scheme) -> CrossValidation:
     """Do the fits; finished ones are kept in the run."""
-    from raytpnn.chains.progress import make_reporter
-    from raytpnn.chains.ray_session import ray_is_meant
-    from raytpnn.cli.config import settings, tempering_of
-    from raytpnn.engine.settings import Moves
+    from raytpnn.chains.executors.ray_session import ray_is_meant
+    from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.cli.inputs.config import settings, tempering_of
+    from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
-    from raytpnn.storage.place import Place
+    from raytpnn.storage.places.place import Place
     from raytpnn.validation.cross_validate import validate_cases
 
     assert options.out is not None
@@ -112,7 +112,7 @@ def tell_validation(result: CrossValidation, run: str) -> None:
     """Print scores and the steadiest features."""
     from rich.text import Text
 
-    from raytpnn.cli.text import new_console, new_table, tell
+    from raytpnn.cli.screen.text import new_console, new_table, tell
     from raytpnn.report.names import shorten
     from raytpnn.validation.text import SCORE_COLUMNS, number, score_rows, sentences
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raytpnn.cli.group import CONVERGED, NOT_CONVERGED, say
-from raytpnn.cli.text import figure, new_console, new_table, tell
+from raytpnn.cli.screen.text import figure, new_console, new_table, tell
 
 if TYPE_CHECKING:
-    from raytpnn.chains.lookout import Lookout, Sight
+    from raytpnn.chains.run.status import Sight, StatusReader
 
 __all__ = ["watch"]
 
@@ -38,19 +38,19 @@ def watch(
     stopped; 4 if it goes on (with --once); 5 if its process is gone, or (with --once) if it should go on but
     has been silent for far longer than a block takes; 1 if there is no run that can be read.
     """
-    from raytpnn.chains.lookout import Lookout
-    from raytpnn.storage.place import Place
+    from raytpnn.chains.run.status import StatusReader
+    from raytpnn.storage.places.place import Place
 
     # Whoever watches is told that the storage does not answer.
-    lookout = Lookout(Place(run, patience=None if once or json else 0.0))
+    reader = StatusReader(Place(run, patience=None if once or json else 0.0))
     if once or json:
-        sight = lookout.look()
+        sight = reader.look()
         if json:
             print_json(sight)
         else:
             show(sight)
     else:
-        sight = follow(lookout, every, wait)
+        sight = follow(reader, every, wait)
     raise typer.Exit(exit_code(sight))
 
 
@@ -63,16 +63,16 @@ def exit_code(sight: Sight) -> int:
     return NOT_CONVERGED if sight.state == "stopped" or sight.converged is False else CONVERGED
 
 
-def follow(lookout: Lookout, every: float, wait: float) -> Sight:
+def follow(reader: StatusReader, every: float, wait: float) -> Sight:
     """Look again and again until the run ends: a picture that changes in place, or plain lines in a log."""
     from rich.live import Live
 
-    wait_for_run(lookout, every, wait)
+    wait_for_run(reader, every, wait)
     console = new_console()
     if not console.is_terminal:
         said = ""
         while True:
-            sight = look_again(lookout, every, wait)
+            sight = look_again(reader, every, wait)
             text = headline(sight)
             if text != said:
                 print(text, flush=True)
@@ -84,29 +84,29 @@ def follow(lookout: Lookout, every: float, wait: float) -> Sight:
             time.sleep(every)
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            sight = look_again(lookout, every, wait)
+            sight = look_again(reader, every, wait)
             live.update(picture(sight), refresh=True)
             if sight.ended or sight.state == "dead":
                 return sight
             time.sleep(every)
 
 
-def wait_for_run(lookout: Lookout, every: float, wait: float) -> None:
+def wait_for_run(reader: StatusReader, every: float, wait: float) -> None:
     """Wait for a run to begin, some seconds, or as long as somebody is seen to prepare it."""
     from raytpnn.storage.errors import RunError
-    from raytpnn.storage.manifest import MANIFEST
+    from raytpnn.storage.formats.manifest import MANIFEST
 
-    place = lookout.place
+    place = reader.place
     if place.holds(MANIFEST) or not place.empty():
         return
     say(f"waiting for a run to begin in {place}")
     end, told = time.monotonic() + wait, ""
     while not place.holds(MANIFEST):
-        seen = lookout.lease.look()
+        seen = reader.lease.look()
         if seen == "alive":
             end = time.monotonic() + wait
-            assert lookout.lease.record is not None
-            text = f"{lookout.lease.record.owner} prepares a run there"
+            assert reader.lease.record is not None
+            text = f"{reader.lease.record.owner} prepares a run there"
             if text != told:
                 say(text)
             told = text
@@ -120,18 +120,18 @@ def wait_for_run(lookout: Lookout, every: float, wait: float) -> None:
         time.sleep(min(every, max(end - time.monotonic(), 0.01)))
 
 
-def look_again(lookout: Lookout, every: float, wait: float) -> Sight:
+def look_again(reader: StatusReader, every: float, wait: float) -> Sight:
     """Look, and wait if the storage does not answer: whoever watches for hours should see the end."""
     told = False
     end = time.monotonic() + wait
     while True:
         try:
-            return lookout.look()
+            return reader.look()
         except OSError as problem:
             if time.monotonic() > end:
                 raise
             if not told:
-                say(f"cannot read {lookout.place} now, trying again: {problem}")
+                say(f"cannot read {reader.place} now, trying again: {problem}")
             told = True
             time.sleep(every)
 
@@ -157,7 +157,7 @@ def picture(sight: Sight) -> Any:
 
 def headline(sight: Sight) -> str:
     """The run in a line."""
-    from raytpnn.chains.progress import duration
+    from raytpnn.chains.observe.progress import duration
 
     if sight.state == "saved":
         return "saved: a posterior without its chains; there is nothing to watch"
@@ -215,7 +215,7 @@ def print_json(sight: Sight) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from raytpnn.storage.manifest import plain
+    from raytpnn.storage.formats.manifest import plain
 
     told = asdict(sight) | {"seconds_left": sight.seconds_left(), "convergence": None}
     if sight.convergence is not None:

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from raytpnn.cli.inputs.options import FitOptions
 from raytpnn.cli.names import did_you_mean
-from raytpnn.cli.options import FitOptions
 
 __all__ = ["read_config", "settings", "tempering_of"]
 
@@ -91,7 +91,7 @@ def settings(kind: type, table: dict[str, Any], name: str) -> Any:
 
 def tempering_of(table: dict[str, Any], replicas: int | None, spread: bool | None = None) -> Any:
     """Tempering that a table and flags ask for; None if they ask for one replica, or for nothing."""
-    from raytpnn.chains.tempering import Tempering
+    from raytpnn.engine.tempering.options import Tempering
 
     flags = {"replicas": replicas, "spread": spread}
     told = table | {name: value for name, value in flags.items() if value is not None}

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.cli.family import guess_family
 from raytpnn.cli.group import say
-from raytpnn.cli.options import FitOptions
-from raytpnn.storage.uris import shown
+from raytpnn.cli.inputs.family import guess_family
+from raytpnn.cli.inputs.options import FitOptions
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
-    from raytpnn.cli.source import Source
-    from raytpnn.data.expression import Expression
+    from raytpnn.cli.inputs.source import Source
     from raytpnn.data.preparation import Prepared
     from raytpnn.data.response import Response
+    from raytpnn.expression.expression import Expression
 
 __all__ = ["is_expression", "prepared_by", "read_expression_source", "read_samples", "split_names"]
 
 
 def is_expression(data: str, samples: str | None) -> bool:
     """Whether DATA are expression data: by the sample sheet, the ending or the content of the file."""
-    from raytpnn.data.files import is_expression_file
+    from raytpnn.data.tables.files import is_expression_file
 
     path = Path(data)
     return path.is_file() and (samples is not None or is_expression_file(path))
@@ -33,7 +33,7 @@ def read_samples(
     data: str, samples: str | None, layer: str | None = None, orientation: str = "auto"
 ) -> Expression:
     """Read expression data and say what was done on the way."""
-    from raytpnn.data.expression import read_expression
+    from raytpnn.expression.expression import read_expression
 
     expression = read_expression(data, samples=samples, layer=layer, orientation=orientation)
     say(f"{expression.n_samples:,} samples, {expression.n_features:,} features")
@@ -44,7 +44,7 @@ def read_samples(
 
 def read_expression_source(options: FitOptions) -> Source:
     """Read expression data to fit: features prepared, the target from the sample table."""
-    from raytpnn.cli.source import Source
+    from raytpnn.cli.inputs.source import Source
 
     assert options.data is not None
     assert options.target is not None
@@ -71,8 +71,8 @@ def read_expression_source(options: FitOptions) -> Source:
 
 def prepared_by(options: FitOptions, expression: Expression) -> Prepared:
     """Features of training samples, prepared as the options say."""
-    from raytpnn.data.annotation import read_annotation
     from raytpnn.data.preparation import prepare
+    from raytpnn.expression.annotation import read_annotation
 
     annotation = None if options.annotation is None else read_annotation(options.annotation)
     if annotation is not None:
@@ -97,7 +97,7 @@ def prepared_by(options: FitOptions, expression: Expression) -> Prepared:
 
 def family_of(options: FitOptions, y: Response) -> tuple[str, str]:
     """Family of the target, and why."""
-    from raytpnn.model.families import get_family
+    from raytpnn.families import get_family
 
     if y.classes is not None:
         if options.family not in (None, "bernoulli"):
@@ -122,8 +122,8 @@ def offset_of(options: FitOptions, expression: Expression, y: Response, family: 
     if not names:
         given = options.offset
         return None if given is None else number_column(expression, given, "--offset"), None
-    from raytpnn.data.adjustment import Adjustment
-    from raytpnn.data.targets import find_column
+    from raytpnn.expression.adjustment import Adjustment
+    from raytpnn.expression.targets import find_column
 
     if options.offset is not None:
         raise ValueError("give --offset or --covariates, not both: covariates become an offset")
@@ -143,7 +143,7 @@ def split_names(names: list[str]) -> list[str]:
 def number_column(expression: Expression, name: str, flag: str) -> np.ndarray:
     """Numbers of a column of the sample table."""
     from raytpnn.data.response import finite_numbers
-    from raytpnn.data.targets import cells_of, find_column
+    from raytpnn.expression.targets import cells_of, find_column
 
     column = find_column(expression.samples, name)[0]
     return finite_numbers(cells_of(expression.samples[column]), f"{flag} {column}", expression.n_samples)

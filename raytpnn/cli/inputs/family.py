@@ -34,7 +34,7 @@ def guess_family(cells: np.ndarray, name: str) -> tuple[str, str]:
     ValueError
         If the target is text with one or with more than two levels.
     """
-    from raytpnn.data.cells import is_missing, numbers_or_text
+    from raytpnn.data.tables.cells import is_missing, numbers_or_text
 
     numeric, values = numbers_or_text(cells, name)
     known = values[~is_missing(values)]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.cli.expression import number_column, read_samples
+from raytpnn.cli.inputs.expression import number_column, read_samples
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from raytpnn.data.expression import Expression
+    from raytpnn.expression.expression import Expression
 
 __all__ = ["predictions"]
 
@@ -50,7 +50,7 @@ def predictions(
     """
     import pyarrow as pa
 
-    from raytpnn.data.targets import cells_of, find_column
+    from raytpnn.expression.targets import cells_of, find_column
 
     expression = read_known(post, data, whence)
     shift, by = shift_of(expression, run, offset)
@@ -84,8 +84,8 @@ def shift_of(
 ) -> tuple[np.ndarray | None, str | None]:
     """What is added to f: a column that was asked for, or what the run was fitted with."""
     from raytpnn.cli.note import read_note
-    from raytpnn.data.adjustment import Adjustment
-    from raytpnn.storage.place import Place
+    from raytpnn.expression.adjustment import Adjustment
+    from raytpnn.storage.places.place import Place
 
     if run is None:
         return None, None

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from raytpnn.chains.resources import Resources
+    from raytpnn.chains.executors.resources import Resources
 
 __all__ = ["resources_of"]
 
@@ -21,7 +21,7 @@ def resources_of(
     ValueError
         If something is asked for that the executor does not have.
     """
-    from raytpnn.chains.resources import Resources
+    from raytpnn.chains.executors.resources import Resources
 
     if executor == "threads":
         for flag, value in (("--cpus", cpus), ("--gpus", gpus)):

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.cli.family import guess_family
+from raytpnn.cli.inputs.family import guess_family
+from raytpnn.cli.inputs.options import FitOptions
 from raytpnn.cli.names import did_you_mean
-from raytpnn.cli.options import FitOptions
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
     from raytpnn.data.response import Response
-    from raytpnn.data.tables import Table
+    from raytpnn.data.tables.tables import Table
 
 __all__ = ["Source", "column_of", "read_source"]
 
@@ -56,12 +56,12 @@ def read_source(options: FitOptions) -> Source:
     ValueError, OSError
         If the file cannot be read, lacks a column, or the target does not suit the family.
     """
-    from raytpnn.cli.expression import is_expression, read_expression_source
-    from raytpnn.data.annotation import read_annotation
+    from raytpnn.cli.inputs.expression import is_expression, read_expression_source
     from raytpnn.data.response import as_offset, as_weights
     from raytpnn.data.training import training_table
-    from raytpnn.model.families import get_family
-    from raytpnn.storage.fetch import local_copy
+    from raytpnn.expression.annotation import read_annotation
+    from raytpnn.families import get_family
+    from raytpnn.storage.places.fetch import local_copy
 
     assert options.data is not None
     assert options.target is not None
@@ -130,8 +130,8 @@ def column_of(table: Table, name: str) -> np.ndarray:
 
 def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Response:
     """Target as the family takes it; `positive` is the class that y = 1 stands for."""
-    from raytpnn.data.cells import is_number, level_text
     from raytpnn.data.response import Response, as_response
+    from raytpnn.data.tables.cells import is_number, level_text
 
     try:
         y = as_response(cells, family, len(cells))

@@ -14,7 +14,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["compiled_code", "environment", "gpus", "packages", "ray_state", "system"]
 
@@ -114,8 +114,8 @@ def version_of(package: str) -> str | None:
 
 def compiled_code() -> dict[str, str]:
     """Whether the sampler is compiled already, and whether the cache can be written."""
-    from raytpnn.engine.sweep import run_block
-    from raytpnn.engine.units import UNIT_NAMES, is_cached
+    from raytpnn.engine.jit.function_table import UNIT_NAMES, is_cached
+    from raytpnn.engine.sweeps.sweep import run_block
 
     folder = Path(run_block._cache.cache_path)
     ready, total = sum(is_cached(name) for name in UNIT_NAMES), len(UNIT_NAMES)
@@ -141,7 +141,7 @@ def ray_state(start: bool) -> dict[str, str]:
 
 def token() -> str:
     """Whether there is a token, and whether others can read it: who has it can run anything there."""
-    from raytpnn.chains.ray_cluster import token_file
+    from raytpnn.chains.executors.ray_cluster import token_file
 
     path = token_file()
     try:
@@ -171,9 +171,9 @@ def local_cluster() -> str:
 
 def try_ray() -> str:
     """Start Ray and stop it again."""
-    from raytpnn.chains.progress import Reporter
-    from raytpnn.chains.ray_session import ClusterError, RaySession
-    from raytpnn.chains.resources import Resources
+    from raytpnn.chains.executors.ray_session import ClusterError, RaySession
+    from raytpnn.chains.executors.resources import Resources
+    from raytpnn.chains.observe.progress import Reporter
 
     begin = time.monotonic()
     try:
@@ -188,7 +188,7 @@ def gpus() -> dict[str, str]:
     told = {"devices": devices()}
     installed = [f"{name} {found}" for name in ON_GPU if (found := version_of(name))]
     told["packages"] = ", ".join(installed) or "neither CuPy nor NVRTC installed"
-    from raytpnn.engine.device import missing_for_cuda
+    from raytpnn.engine.gpu.device import missing_for_cuda
 
     told["backend cuda"] = missing_for_cuda() or "can run here"
     told["CUDA kernels"] = NOT_YET_ON_A_GPU

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.device import Device, find_devices, use
-from raytpnn.engine.kernel_files import KERNEL_FILES
-from raytpnn.engine.layout import DELAYED, EXACT_ONLY
-from raytpnn.engine.subset_use import SubsetUse
+from raytpnn.engine.gpu.device import Device, find_devices, use
+from raytpnn.engine.gpu.kernel_files import KERNEL_FILES
+from raytpnn.engine.records import DELAYED, EXACT_ONLY
+from raytpnn.engine.rows.subset_options import SubsetUse
 
 __all__ = ["selftest"]
 
@@ -138,9 +138,9 @@ def same_draws(family: str, tempered: bool = False, screened: bool = False) -> s
 def same_forward(device: Device) -> str:
     """The forward pass beside that of the CPU."""
     import raytpnn
-    from raytpnn.posterior.ensemble import Ensemble
-    from raytpnn.posterior.forward_cuda import latent_on_device
-    from raytpnn.posterior.prediction import Predictor
+    from raytpnn.forward.ensemble import Ensemble
+    from raytpnn.forward.forward_cuda import latent_on_device
+    from raytpnn.forward.prediction import Predictor
 
     X, y = example("gaussian")
     post = raytpnn.sample(X, y, chains=2, warmup=60, draws=40, seed=3, backend="numba", executor="threads")
@@ -157,10 +157,10 @@ def same_forward(device: Device) -> str:
 def small_problem(n: int, family: str = "gaussian") -> tuple[Any, Any]:
     """A plan and its problem on made-up rows."""
     from raytpnn.chains.plan import Length, make_plan
-    from raytpnn.data.encoder import Encoder
-    from raytpnn.data.rows_io import TrainingRows
-    from raytpnn.engine.settings import Moves
-    from raytpnn.model.families import get_family
+    from raytpnn.data.encoding.encoder import Encoder
+    from raytpnn.data.rows.rows_io import TrainingRows
+    from raytpnn.engine.moves.options import Moves
+    from raytpnn.families import get_family
     from raytpnn.model.prior import Prior
 
     X, y = example(family, n)
@@ -173,7 +173,7 @@ def small_problem(n: int, family: str = "gaussian") -> tuple[Any, Any]:
 
 def same_sums(device: Device) -> str:
     """Langevin sums of one term beside NumPy's in float64."""
-    from raytpnn.engine.cuda_sums import langevin_sums
+    from raytpnn.engine.gpu.sums import langevin_sums
 
     plan, problem = small_problem(5000)
     D = int(plan.settings.max_order)
@@ -203,9 +203,9 @@ def factor_at_rows(problem: Any, b: float, gamma: float) -> np.ndarray:
 
 def speed(device: Device, n: int, chains: int) -> str:
     """Time sweeps of many chains here beside sweeps of one on a CPU core."""
+    from raytpnn.engine.backends import block_runner
     from raytpnn.engine.chain import Chain
-    from raytpnn.engine.cuda import DeviceChains, Task
-    from raytpnn.engine.execution import block_runner
+    from raytpnn.engine.gpu.chains import DeviceChains, Task
 
     plan, problem = small_problem(n)
     group = DeviceChains(device, problem, plan.settings, plan.watched, TIMED_SWEEPS, chains)
@@ -233,9 +233,9 @@ def speed(device: Device, n: int, chains: int) -> str:
 
 def chains_of(plan: Any, devices: list[Device]) -> tuple[Any, Any]:
     """The same chain with its rows on devices, and on a CPU core."""
+    from raytpnn.engine.backends import block_runner
     from raytpnn.engine.chain import Chain
-    from raytpnn.engine.execution import block_runner
-    from raytpnn.engine.grid_chain import GridChain
+    from raytpnn.engine.gpu.grid.chain import GridChain
 
     made_of = plan.problem, plan.settings
     return (

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.chains.conduct import journal_of
-from raytpnn.chains.monitor import Monitor
-from raytpnn.chains.run import Run
-from raytpnn.posterior.advice import Evidence, Judgement, convergence_of, judge, worst_first
+from raytpnn.chains.monitoring.monitor import Monitor
+from raytpnn.chains.run.run import Run
+from raytpnn.chains.run_chains import journal_of
+from raytpnn.convergence.advice import Evidence, Judgement, convergence_of, judge, worst_first
+from raytpnn.convergence.tempering import TemperingSummary
+from raytpnn.forward.probe import probe_rows
 from raytpnn.posterior.compared import evidence_of
-from raytpnn.posterior.probe import probe_rows
 from raytpnn.posterior.storage import load
 from raytpnn.posterior.subset_words import subsets_in_words
-from raytpnn.posterior.tempering import TemperingSummary
 from raytpnn.posterior.verdict import kept_table
-from raytpnn.storage.checkpoint import draws_name
-from raytpnn.storage.manifest import read_manifest
-from raytpnn.storage.place import Place
-from raytpnn.storage.uris import shown
+from raytpnn.storage.formats.checkpoint import draws_name
+from raytpnn.storage.formats.manifest import read_manifest
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
     import pandas as pd

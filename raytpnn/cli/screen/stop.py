@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from raytpnn.cli.group import INTERRUPTED, say
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["stoppable"]
 
@@ -26,7 +26,7 @@ class Interrupted(KeyboardInterrupt):
 @contextmanager
 def stoppable(run: str) -> Iterator[None]:
     """While chains run their coordinator handles signals; before and after, both end the command at once."""
-    from raytpnn.chains.interrupts import take_signal
+    from raytpnn.chains.schedule.signals import take_signal
 
     def interrupt(number: int, frame: Any) -> None:
         raise Interrupted
@@ -45,9 +45,9 @@ def stoppable(run: str) -> Iterator[None]:
 
 def what_is_left(run: str) -> str:
     """What was saved before the first draw."""
-    from raytpnn.storage.manifest import MANIFEST
-    from raytpnn.storage.place import Place
-    from raytpnn.tuning.kept import MARK
+    from raytpnn.storage.formats.manifest import MANIFEST
+    from raytpnn.storage.places.place import Place
+    from raytpnn.tuning.saved_steps import MARK
     from raytpnn.validation.results import MARK as MARK_OF_VALIDATION
 
     place = Place(run)

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from raytpnn.cli.group import CONVERGED, INTERRUPTED, NOT_CONVERGED
-from raytpnn.cli.text import figure, new_console, new_table, tell
-from raytpnn.storage.uris import shown
+from raytpnn.cli.screen.text import figure, new_console, new_table, tell
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["components_table", "conclude"]
 
@@ -19,9 +19,9 @@ LONGEST_NAME = 40
 
 def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float | None) -> None:
     """Tell how a run ended, and end the program with the exit code for it."""
-    from raytpnn.chains.progress import duration
-    from raytpnn.cli.diagnose import tell_judgement
-    from raytpnn.cli.health import examine
+    from raytpnn.chains.observe.progress import duration
+    from raytpnn.cli.commands.diagnose import tell_judgement
+    from raytpnn.cli.screen.health import examine
 
     console = new_console()
     seconds = duration(post.config["sampling_seconds"])

@@ -19,7 +19,7 @@ def tell(console: Any, text: str = "") -> None:
 
     Of URIs credentials are left out.
     """
-    from raytpnn.storage.uris import shown
+    from raytpnn.storage.places.uris import shown
 
     console.print(shown(text), markup=False, soft_wrap=not console.is_terminal)
 

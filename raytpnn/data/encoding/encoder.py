@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.binning import encode_rows, midpoints
-from raytpnn.data.bins import Bins
-from raytpnn.data.cells import as_numbers, as_text, is_missing, refuse_infinite
-from raytpnn.data.tables import Table, as_table, quoted
+from raytpnn.data.encoding.binning import encode_rows, midpoints
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.tables.cells import as_numbers, as_text, is_missing, refuse_infinite
+from raytpnn.data.tables.tables import Table, as_table, quoted
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
     from raytpnn.data.preparation import Preparation
+    from raytpnn.expression.annotation import Annotation
 
 __all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype"]
 
@@ -101,7 +101,7 @@ class Encoder:
         Parameters
         ----------
         X : DataFrame, 2-D array, sparse matrix, Arrow table or path
-            See `raytpnn.data.tables.as_table`. NaN, None and NA are missing.
+            See `raytpnn.data.tables.tables.as_table`. NaN, None and NA are missing.
         max_bins : int
             2 to 65,535. Cells take one byte up to 255, two above.
         missing_indicators : bool
@@ -122,8 +122,8 @@ class Encoder:
         UserWarning
             Once, if constant columns are dropped.
         """
-        from raytpnn.data.fitting import fit_encoder
-        from raytpnn.data.streamed_table import StreamedTable
+        from raytpnn.data.encoding.fitting import fit_encoder
+        from raytpnn.data.tables.streamed_table import StreamedTable
 
         table = as_table(X)
         if isinstance(table, StreamedTable):
@@ -141,9 +141,9 @@ class Encoder:
     ) -> tuple[Encoder, Bins]:
         """Learn the encoding of Parquet files that may be larger than memory, and apply it.
 
-        See `raytpnn.data.streamed_fit.fit_parquet`.
+        See `raytpnn.data.encoding.streamed_fit.fit_parquet`.
         """
-        from raytpnn.data.streamed_fit import fit_parquet
+        from raytpnn.data.encoding.streamed_fit import fit_parquet
 
         return fit_parquet(source, max_bins, missing_indicators, codes, executor, workers)
 
@@ -367,26 +367,26 @@ class Encoder:
 
     def save(self, folder: str | Path) -> None:
         """Write `encoder.json` and `encoder.parquet`, readable without this package; see `encoder_io`."""
-        from raytpnn.data.encoder_io import save_encoder
+        from raytpnn.data.encoding.encoder_io import save_encoder
 
         save_encoder(self, Path(folder))
 
     @staticmethod
     def load(folder: str | Path) -> Encoder:
         """Read what `save` wrote."""
-        from raytpnn.data.encoder_io import load_encoder
+        from raytpnn.data.encoding.encoder_io import load_encoder
 
         return load_encoder(Path(folder))
 
     def to_arrow(self) -> Any:
         """Arrow table, a row an encoded feature; what belongs to the whole is JSON in its metadata."""
-        from raytpnn.data.encoder_io import encoder_to_arrow
+        from raytpnn.data.encoding.encoder_io import encoder_to_arrow
 
         return encoder_to_arrow(self)
 
     @staticmethod
     def from_arrow(table: Any) -> Encoder:
         """Take back what `to_arrow` gave."""
-        from raytpnn.data.encoder_io import encoder_from_arrow
+        from raytpnn.data.encoding.encoder_io import encoder_from_arrow
 
         return encoder_from_arrow(table)

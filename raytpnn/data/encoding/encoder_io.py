@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
-from raytpnn.data.encoder import LEVEL, MISSING, NUMERIC, Encoder
+from raytpnn.data.encoding.encoder import LEVEL, MISSING, NUMERIC, Encoder
 from raytpnn.data.preparation import FORMULAS, Preparation
+from raytpnn.expression.annotation import Annotation
 from raytpnn.storage.checks import flag, item, list_of, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.parquet_files import check_kind, read_columns, refuse_missing
+from raytpnn.storage.formats.parquet_files import check_kind, read_columns, refuse_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ FORMAT = "raytpnn encoder"
 VERSION = 1
 KINDS = {NUMERIC: "numeric", LEVEL: "level", MISSING: "missing"}
 METADATA = b"raytpnn.encoder"
-# What columns of the table hold, see `raytpnn.storage.parquet_files`.
+# What columns of the table hold, see `raytpnn.storage.formats.parquet_files`.
 KINDS_OF_COLUMNS = {
     "name": "text",
     "column": "text",

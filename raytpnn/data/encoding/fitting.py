@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.binning import bin_sorted, encode_rows
-from raytpnn.data.bins import Bins
-from raytpnn.data.cells import numbers_or_text, refuse_infinite
-from raytpnn.data.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype
-from raytpnn.data.growable import Growable, MarginalPool, Spill
-from raytpnn.data.tables import Table, quoted
+from raytpnn.data.encoding.binning import bin_sorted, encode_rows
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.buffers import Growable, MarginalPool, Spill
+from raytpnn.data.encoding.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype
+from raytpnn.data.tables.cells import numbers_or_text, refuse_infinite
+from raytpnn.data.tables.tables import Table, quoted
 
 __all__ = ["MOST_BINS", "MOST_LEVELS", "fit_encoder"]
 

@@ -1,7 +1,7 @@
 """Learning the encoding of Parquet files that may be larger than memory, in two passes.
 
-The first pass makes a summary of every column (`raytpnn.data.summary`) and bins of it; the second writes the
-codes of all rows and counts the rows of every bin, so that marginals are exact whatever the summary left out.
+The first pass makes a summary of every column (`raytpnn.data.encoding.summary`) and bins of it; the second
+writes the codes of all rows and counts the rows of every bin, so that marginals are exact whatever the summary left out.
 Both go over pieces of the files at the same time, a few columns after another; what comes out does not depend
 on who does which piece.
 """
@@ -17,24 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.arrow import ArrowTable, is_text, level_counts
-from raytpnn.data.bins import Bins
-from raytpnn.data.cells import numbers_or_text, refuse_infinite
-from raytpnn.data.codes_file import CodesFile
-from raytpnn.data.encoder import LEVEL, MISSING, NUMERIC, Encoder, code_dtype
-from raytpnn.data.fitting import (
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.buffers import MarginalPool
+from raytpnn.data.encoding.codes_file import CodesFile
+from raytpnn.data.encoding.encoder import LEVEL, MISSING, NUMERIC, Encoder, code_dtype
+from raytpnn.data.encoding.fitting import (
     check_features,
     checked_bins,
     refuse_few_rows,
     refuse_identifiers,
     sort_levels,
 )
-from raytpnn.data.growable import MarginalPool
-from raytpnn.data.parquet_pieces import Piece, read_batches
-from raytpnn.data.piecework import in_order, on_ray
-from raytpnn.data.streamed_table import BATCH_ROWS, StreamedTable
-from raytpnn.data.summary import MOST_TEXTS, Gatherer, Levels, Numbers, summary_size
-from raytpnn.data.summary_bins import ColumnBins, bins_of
+from raytpnn.data.encoding.summary import MOST_TEXTS, Gatherer, Levels, Numbers, summary_size
+from raytpnn.data.encoding.summary_bins import ColumnBins, bins_of
+from raytpnn.data.tables.arrow import ArrowTable, is_text, level_counts
+from raytpnn.data.tables.cells import numbers_or_text, refuse_infinite
+from raytpnn.data.tables.parquet_pieces import Piece, read_batches
+from raytpnn.data.tables.streamed_table import BATCH_ROWS, StreamedTable
+from raytpnn.parallel.ordered_map import in_order, on_ray
 
 __all__ = ["fit_parquet"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.data.summary import Numbers, first_of_runs
+from raytpnn.data.encoding.summary import Numbers, first_of_runs
 
 __all__ = ["ColumnBins", "bins_of"]
 
@@ -36,7 +36,7 @@ class ColumnBins:
 
 
 def bins_of(summary: Numbers, max_bins: int) -> ColumnBins:
-    """Bins of a column: of an exact summary, those of `raytpnn.data.binning.bin_sorted` bit by bit."""
+    """Bins of a column: of an exact summary, those of `bin_sorted` bit by bit."""
     values, counts = summary.values, summary.counts
     if len(values) <= max_bins:
         return ColumnBins(values, len(values), True, fit_float32(values))

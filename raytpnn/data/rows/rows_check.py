@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.model.families import Family
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.families import Family
 
 __all__ = [
     "check_codes",

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.rows_check import (
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.rows.rows_check import (
     check_codes,
     check_codes_array,
     check_features,
@@ -25,9 +25,9 @@ from raytpnn.data.rows_check import (
     check_numbers,
 )
 from raytpnn.storage.checks import named
-from raytpnn.storage.lists import combined, numbers, starts
-from raytpnn.storage.npy_files import mapped_array
-from raytpnn.storage.parquet_files import MOST_BYTES, read_columns
+from raytpnn.storage.formats.list_columns import combined, numbers, starts
+from raytpnn.storage.formats.npy_files import mapped_array
+from raytpnn.storage.formats.parquet_files import MOST_BYTES, read_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,14 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.rows_check import check_codes_array
-from raytpnn.data.rows_io import BYTES_OF_ROW, CODES, ROW_COLUMNS, ROWS, TrainingRows, bins_of, row_arrays
+from raytpnn.data.rows.rows_check import check_codes_array
+from raytpnn.data.rows.rows_io import (
+    BYTES_OF_ROW,
+    CODES,
+    ROW_COLUMNS,
+    ROWS,
+    TrainingRows,
+    bins_of,
+    row_arrays,
+)
 from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest_check import MOST_ROWS
-from raytpnn.storage.npy_files import mapped_array, npy_header
-from raytpnn.storage.parquet_files import check_kind, reader_of, refuse_missing
-from raytpnn.storage.parquet_sizes import check_sizes
+from raytpnn.storage.formats.manifest_check import MOST_ROWS
+from raytpnn.storage.formats.npy_files import mapped_array, npy_header
+from raytpnn.storage.formats.parquet_files import check_kind, reader_of, refuse_missing
+from raytpnn.storage.formats.parquet_sizes import check_sizes
 
 __all__ = ["read_shard", "stripe_checksums"]
 

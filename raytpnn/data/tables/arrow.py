@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from raytpnn.data.cells import level_text, refuse_dates
-from raytpnn.data.tables import Table, unique_names
+from raytpnn.data.tables.cells import level_text, refuse_dates
+from raytpnn.data.tables.tables import Table, unique_names
 
 __all__ = ["ArrowTable", "arrow_values", "data_columns", "is_text", "level_counts"]
 

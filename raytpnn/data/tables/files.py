@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from raytpnn.data.arrow import ArrowTable, data_columns
-from raytpnn.data.short_lines import first_short_line
-from raytpnn.data.tables import FrameTable, Table, unique_names
+from raytpnn.data.tables.arrow import ArrowTable, data_columns
+from raytpnn.data.tables.short_lines import first_short_line
+from raytpnn.data.tables.tables import FrameTable, Table, unique_names
 
 __all__ = ["FileTable", "ending_of", "is_expression_file", "open_file"]
 
@@ -80,7 +80,7 @@ def ending_of(path: Path) -> str:
 
 def is_expression_file(path: Path) -> bool:
     """Whether a file can only be expression data: AnnData, 10x, or by its content a GEO series matrix."""
-    from raytpnn.data.series_matrix import is_series_matrix
+    from raytpnn.expression.series_matrix import is_series_matrix
 
     ending = ending_of(path)
     return ending in (".h5ad", ".h5") or (ending in ("", ".txt", ".tsv", ".gz") and is_series_matrix(path))
@@ -100,7 +100,7 @@ def open_file(path: Path) -> Table:
         raise FileNotFoundError(f"no file {str(path)!r}" + (": it is a folder" if path.is_dir() else ""))
     ending = ending_of(path)
     if is_expression_file(path):
-        from raytpnn.data.expression import read_expression
+        from raytpnn.expression.expression import read_expression
 
         return read_expression(path).as_table()
     try:

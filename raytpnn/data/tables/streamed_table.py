@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from raytpnn.data.arrow import arrow_values, data_columns, fits_float32, is_plain, is_text
-from raytpnn.data.parquet_pieces import Piece, open_parquet, parquet_files, pieces, read_batches
-from raytpnn.data.tables import Table, quoted, unique_names
+from raytpnn.data.tables.arrow import arrow_values, data_columns, fits_float32, is_plain, is_text
+from raytpnn.data.tables.parquet_pieces import Piece, open_parquet, parquet_files, pieces, read_batches
+from raytpnn.data.tables.tables import Table, quoted, unique_names
 
 __all__ = ["BATCH_ROWS", "StreamedTable"]
 

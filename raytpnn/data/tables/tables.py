@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.cells import NUMBER_KINDS, level_text, number_dtype, refuse_dates
+from raytpnn.data.tables.cells import NUMBER_KINDS, level_text, number_dtype, refuse_dates
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
     from raytpnn.data.preparation import Preparation
+    from raytpnn.expression.annotation import Annotation
 
 __all__ = ["ArrayTable", "FrameTable", "Selection", "SparseTable", "Table", "as_table", "series_values"]
 
@@ -263,7 +263,7 @@ def series_values(series: Any, name: str) -> np.ndarray:
     if isinstance(dtype, pd.ArrowDtype):
         import pyarrow as pa
 
-        from raytpnn.data.arrow import arrow_values
+        from raytpnn.data.tables.arrow import arrow_values
 
         return arrow_values(pa.chunked_array(pa.array(series.array)), name)
     if isinstance(dtype, pd.StringDtype):
@@ -282,7 +282,7 @@ def as_table(X: Any, columns: Sequence[str] | None = None) -> Table:
     ----------
     X : DataFrame, 2-D array or list of rows, sparse matrix, Arrow table, Expression, path or Table
         A path ends in .csv, .tsv (both also compressed: .gz, .bz2, .xz, .zst), .parquet, .pq, .feather or
-        .arrow, or is one of expression data (see `raytpnn.data.expression.read_expression`). Anything with
+        .arrow, or is one of expression data (see `raytpnn.read_expression`). Anything with
         `__arrow_c_stream__` (a Polars frame) counts as an Arrow table.
     columns : sequence of str, optional
         Keep only these, in this order; of a file only they are read.
@@ -313,7 +313,7 @@ def _open(X: Any) -> Table:
     if hasattr(X, "as_table"):
         return X.as_table()
     if isinstance(X, (str, Path)):
-        from raytpnn.data.files import open_file
+        from raytpnn.data.tables.files import open_file
 
         return open_file(Path(X))
     pandas = sys.modules.get("pandas")
@@ -325,7 +325,7 @@ def _open(X: Any) -> Table:
     if sparse is not None and sparse.issparse(X):
         return SparseTable(X)
     if hasattr(X, "__arrow_c_stream__"):
-        from raytpnn.data.arrow import ArrowTable
+        from raytpnn.data.tables.arrow import ArrowTable
 
         return ArrowTable.of(X)
     return ArrayTable(_as_array(X))

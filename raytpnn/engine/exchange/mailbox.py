@@ -14,9 +14,9 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from raytpnn.engine.layout import STOP
-from raytpnn.engine.types import FLAG, INTEGER, WORK_T
-from raytpnn.engine.units import unit
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import FLAG, INTEGER, WORK_T
+from raytpnn.engine.records import STOP
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
 

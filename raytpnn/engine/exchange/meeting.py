@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine.mailbox import (
+from raytpnn.engine.exchange.mailbox import (
     BROKEN_WORD,
     FAILED,
     HEADER_WORDS,
@@ -20,8 +20,8 @@ from raytpnn.engine.mailbox import (
     store_word,
     wait_for,
 )
-from raytpnn.engine.types import WORK_T
-from raytpnn.engine.units import compile_unit
+from raytpnn.engine.jit.function_table import compile_unit
+from raytpnn.engine.jit.signatures import WORK_T
 from raytpnn.numerics.jit import compiled
 from raytpnn.numerics.lanes import STRIPES
 

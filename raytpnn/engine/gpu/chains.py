@@ -13,8 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raytpnn.engine.chain import Block
-from raytpnn.engine.device import Device, DeviceError, Limits
-from raytpnn.engine.device_layout import (
+from raytpnn.engine.gpu.device import Device, DeviceError, Limits
+from raytpnn.engine.gpu.memory import (
+    Packing,
+    ProblemOnDevice,
+    RecordBuffer,
+    new_works,
+    on_device,
+    scratch_packing,
+)
+from raytpnn.engine.gpu.records import (
     BEGIN,
     DEVICE_WORK,
     record_arrays,
@@ -23,16 +31,8 @@ from raytpnn.engine.device_layout import (
     shared_table_bytes,
     table_width,
 )
-from raytpnn.engine.device_memory import (
-    Packing,
-    ProblemOnDevice,
-    RecordBuffer,
-    new_works,
-    on_device,
-    scratch_packing,
-)
-from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE, TERMS
-from raytpnn.engine.setup import Problem
+from raytpnn.engine.problem import Problem
+from raytpnn.engine.records import STATE, STOP, SWEEPS_DONE, TERMS
 
 __all__ = ["DeviceChains", "Geometry", "Pending", "Ran", "Task", "choose_geometry"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.device import DeviceError, Limits
-from raytpnn.engine.kernel_files import kernel_source
+from raytpnn.engine.gpu.device import DeviceError, Limits
+from raytpnn.engine.gpu.kernel_files import kernel_source
 
 __all__ = ["CuPyDevice", "cupy_devices"]
 

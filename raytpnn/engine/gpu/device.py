@@ -1,4 +1,4 @@
-"""What the CUDA execution asks of a device; `cuda.py` does not know which one it drives."""
+"""What the CUDA execution asks of a device; `chains.py` does not know which one it drives."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def find_devices() -> Sequence[Device]:
     if hook := os.environ.get(HOOK):
         module, _, function = hook.partition(":")
         return getattr(import_module(module), function)()
-    from raytpnn.engine.cupy_device import cupy_devices
+    from raytpnn.engine.gpu.cupy_device import cupy_devices
 
     return cupy_devices()
 

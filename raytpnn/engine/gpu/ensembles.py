@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from raytpnn.engine.chain import Block
-from raytpnn.engine.cuda import DeviceChains, Pending, Task
-from raytpnn.engine.device import Device
-from raytpnn.engine.device_layout import BEGIN, PRIOR_DRAWS
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import STATE
-from raytpnn.engine.setup import Problem
+from raytpnn.engine.gpu.chains import DeviceChains, Pending, Task
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.records import BEGIN, PRIOR_DRAWS
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.problem import Problem
+from raytpnn.engine.records import STATE
 
 __all__ = ["DeviceEnsembles", "RanEnsemble"]
 

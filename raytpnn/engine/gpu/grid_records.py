@@ -1,13 +1,13 @@
 """Records of the grid execution: the rows of one device, and what a kernel is told to do with them.
 
-`kernels/layout.cuh` holds them as C structs, written by `device_headers.py`.
+`kernels/layout.cuh` holds them as C structs, written by `headers.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.layout import MOST_VARIABLES
+from raytpnn.engine.records import MOST_VARIABLES
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = [

@@ -1,6 +1,6 @@
 """The CUDA headers that repeat what Python says: constants and records, written from their source.
 
-`python -m raytpnn.engine.device_headers kernels` writes them anew; a test compares.
+`python -m raytpnn.engine.gpu.headers kernels` writes them anew; a test compares.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from raytpnn.engine import (
     swap,
     tables,
 )
-from raytpnn.engine.ladder_layout import LADDER, MOST_LEVELS
-from raytpnn.engine.moves import birth_death, coefficient, langevin, restructure, screen, trial, walk
-from raytpnn.model.families import FAMILIES, base
+from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
+from raytpnn.engine.moves import birth_death, coefficient, langevin
+from raytpnn.engine.moves import change_features as restructure
+from raytpnn.engine.moves import delayed_acceptance as screen
+from raytpnn.engine.moves import proposed_term as trial
+from raytpnn.engine.moves import random_walk as walk
+from raytpnn.families import FAMILIES, base
 from raytpnn.numerics import constants, lanes, philox
 
 __all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
 
-NOTICE = "// Written by raytpnn/engine/device_headers.py from the Python source: do not edit.\n#pragma once\n"
+NOTICE = "// Written by raytpnn/engine/gpu/headers.py from the Python source: do not edit.\n#pragma once\n"
 C_TYPES = {
     "float64": "double",
     "float32": "float",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.device import Device
-from raytpnn.engine.device_layout import DEVICE_RECORD, DEVICE_WORK, Arrays, record_arrays, work_arrays
-from raytpnn.engine.layout import PROBLEM, Record
-from raytpnn.engine.setup import Problem, new_record_of
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.records import DEVICE_RECORD, DEVICE_WORK, Arrays, record_arrays, work_arrays
+from raytpnn.engine.problem import Problem, new_record_of
+from raytpnn.engine.records import PROBLEM, Record
 
 __all__ = ["Packing", "ProblemOnDevice", "RecordBuffer", "bytes_of_record", "new_works", "on_device"]
 

@@ -1,7 +1,7 @@
 """Records of a chain on a device: scratch space and room for draws, as addresses of device memory.
 
 PROBLEM, SETTINGS, STATE and LADDER go to a device as they are; `kernels/layout.cuh` holds all of them as C
-structs, written by `device_headers.py`.
+structs, written by `headers.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.layout import EXACT_ONLY, N_SCALARS
+from raytpnn.engine.records import EXACT_ONLY, N_SCALARS
 
 __all__ = [
     "BEGIN",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.cuda import choose_geometry
-from raytpnn.engine.device import Device
-from raytpnn.engine.device_memory import ProblemOnDevice, on_device
-from raytpnn.engine.setup import Problem
+from raytpnn.engine.gpu.chains import choose_geometry
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.memory import ProblemOnDevice, on_device
+from raytpnn.engine.problem import Problem
 from raytpnn.numerics.lanes import BLOCK
 
 __all__ = ["langevin_sums"]

@@ -15,8 +15,8 @@ import numpy as np
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raytpnn.engine.layout import WORK
-from raytpnn.engine.types import WORK_T
+from raytpnn.engine.jit.signatures import WORK_T
+from raytpnn.engine.records import WORK
 from raytpnn.numerics.jit import internal
 
 __all__ = ["UNIT_NAMES", "compile_as_unit", "compile_unit", "is_cached", "slot_of", "unit", "unit_addresses"]
@@ -105,7 +105,9 @@ def unit(signature: Any) -> Any:
 
 
 def _unit(name: str) -> tuple[Any, Any]:
-    import_module("raytpnn.engine.ensemble")  # imports the sweep and every move: all units are declared
+    import_module(
+        "raytpnn.engine.sweeps.ensemble"
+    )  # imports the sweep and every move: all units are declared
     return _UNITS[name]
 
 

@@ -11,7 +11,7 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from raytpnn.engine.types import BATCH_T, PROBLEM_T, WORK_T
+from raytpnn.engine.jit.signatures import BATCH_T, PROBLEM_T, WORK_T
 
 __all__ = [
     "batch_at",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import from_dtype, types
 
-from raytpnn.engine.layout import BATCH, PROBLEM, SETTINGS, STATE, WORK
+from raytpnn.engine.records import BATCH, PROBLEM, SETTINGS, STATE, WORK
 
 BATCH_T = from_dtype(BATCH)
 PROBLEM_T = from_dtype(PROBLEM)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import CHAIN, FLAG, INTEGER
+from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
+from raytpnn.engine.moves.delayed_acceptance import (
+    count_proposal,
+    follow_death,
+    follow_term,
+    screen_birth,
+    screen_death,
+    second_stage,
+)
+from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
+from raytpnn.engine.records import (
     BIRTH,
     DEATH,
     FIT_LOGLIK,
@@ -17,25 +30,18 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
-from raytpnn.engine.moves.likelihood import log_likelihood_change
-from raytpnn.engine.moves.screen import (
-    count_proposal,
-    follow_death,
-    follow_term,
-    screen_birth,
-    screen_death,
-    second_stage,
+from raytpnn.engine.rows.feature_sets import (
+    draw_off_set,
+    extension_weight,
+    log_set_weight,
+    sort_set,
+    terms_on_set,
 )
-from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
-from raytpnn.engine.random import uniforms
-from raytpnn.engine.rows import evaluate, phi_moments, replace_term
-from raytpnn.engine.sets import draw_off_set, extension_weight, log_set_weight, sort_set, terms_on_set
-from raytpnn.engine.types import CHAIN, FLAG, INTEGER
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES
+from raytpnn.engine.rows.row_passes import evaluate, phi_moments, replace_term
+from raytpnn.families.base import DERIVATIVES
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = ["birth_or_death", "copy_set", "draw_new_set", "draw_prior_set"]
 

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from numba import types
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import doubles
+from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, FLAG, INTEGER
+from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
+from raytpnn.engine.moves.delayed_acceptance import (
+    count_proposal,
+    follow_term,
+    screen_restructure,
+    second_stage,
+)
+from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
+from raytpnn.engine.records import (
     ADDING,
     CHANGING,
     DELETING,
@@ -23,18 +35,11 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.memory import doubles
-from raytpnn.engine.moves.coefficient import draw_coefficient, log_prior_over_proposal
-from raytpnn.engine.moves.likelihood import log_likelihood_change
-from raytpnn.engine.moves.screen import count_proposal, follow_term, screen_restructure, second_stage
-from raytpnn.engine.moves.trial import build_phi, moments_without, prior_factor, take_trial
-from raytpnn.engine.random import uniforms
-from raytpnn.engine.rows import copy_phi, phi_moments, replace_term
-from raytpnn.engine.sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
-from raytpnn.engine.types import CHAIN, DOUBLE, FLAG, INTEGER
-from raytpnn.engine.units import unit
+from raytpnn.engine.rows.feature_sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
+from raytpnn.engine.rows.row_passes import copy_phi, phi_moments, replace_term
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = ["restructure"]
 

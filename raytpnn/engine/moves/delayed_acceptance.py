@@ -15,7 +15,11 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import problem_at, work_at
+from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, INTEGER
+from raytpnn.engine.moves.proposed_term import build_phi, moments_without
+from raytpnn.engine.records import (
     DELAYED_IF_IT_PAYS,
     EXACT_ONLY,
     NUISANCE,
@@ -24,13 +28,9 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.memory import problem_at, work_at
-from raytpnn.engine.moves.trial import build_phi, moments_without
-from raytpnn.engine.rows import copy_phi, evaluate, gather_fit, phi_moments, replace_term
-from raytpnn.engine.subset import take_subset
-from raytpnn.engine.types import CHAIN, DOUBLE, INTEGER
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES
+from raytpnn.engine.rows.row_passes import copy_phi, evaluate, gather_fit, phi_moments, replace_term
+from raytpnn.engine.rows.subset import take_subset
+from raytpnn.families.base import DERIVATIVES
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import double_rows
+from raytpnn.engine.jit.signatures import CHAIN, FLAG, NOTHING
+from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.moves.coefficient import GAUSSIAN
+from raytpnn.engine.records import (
     FIT_LOGLIK,
     FOR_JOINT_BETA,
     INTERCEPT,
@@ -17,16 +22,18 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.memory import double_rows
-from raytpnn.engine.moves.adaptation import adapt_step
-from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.random import uniforms
-from raytpnn.engine.rows import TOTALS, evaluate, fit_from_terms, gram_matrix, score_of_terms, take_trial_fit
-from raytpnn.engine.types import CHAIN, FLAG, NOTHING
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.rows.row_passes import (
+    TOTALS,
+    evaluate,
+    fit_from_terms,
+    gram_matrix,
+    score_of_terms,
+    take_trial_fit,
+)
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = ["joint_beta"]
 

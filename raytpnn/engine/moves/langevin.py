@@ -8,7 +8,22 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import (
+    CHAIN,
+    DOUBLE,
+    FEATURES,
+    FLAG,
+    INTEGER,
+    PROBLEM_T,
+    SETTINGS_T,
+    VECTOR,
+    WORK_T,
+)
+from raytpnn.engine.moves.adaptation import adapt_step
+from raytpnn.engine.moves.delayed_acceptance import count_step, follow_term
+from raytpnn.engine.moves.proposed_term import take_trial
+from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
     FOR_LANGEVIN,
@@ -17,17 +32,12 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.moves.adaptation import adapt_step
-from raytpnn.engine.moves.screen import count_step, follow_term
-from raytpnn.engine.moves.trial import take_trial
-from raytpnn.engine.random import uniforms
-from raytpnn.engine.rows import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
-from raytpnn.engine.tables import SMALLEST_MEAN, factor_table, slope_tables
-from raytpnn.engine.types import CHAIN, DOUBLE, FEATURES, FLAG, INTEGER, PROBLEM_T, SETTINGS_T, VECTOR, WORK_T
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
+from raytpnn.engine.rows.row_passes import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = [
     "HERE",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import FIT_LOGLIK
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, INTEGER, PAIR
 from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.rows import evaluate
-from raytpnn.engine.types import CHAIN, DOUBLE, INTEGER, PAIR
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import LIKELIHOOD
+from raytpnn.engine.records import FIT_LOGLIK
+from raytpnn.engine.rows.row_passes import evaluate
+from raytpnn.families.base import LIKELIHOOD
 
 __all__ = ["log_likelihood_change"]
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import B_GAMMA
-from raytpnn.engine.random import gamma_variate, uniforms
-from raytpnn.engine.rows import MOMENTS, evaluate, multiply_factor
-from raytpnn.engine.tables import SMALLEST_MEAN, factor_table
-from raytpnn.engine.types import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import (
     FEATURES,
     FLAG,
     INTEGER,
@@ -17,9 +14,12 @@ from raytpnn.engine.types import (
     VECTOR,
     WORK_T,
 )
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES
+from raytpnn.engine.records import B_GAMMA
+from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table
+from raytpnn.engine.rows.row_passes import MOMENTS, evaluate, multiply_factor
+from raytpnn.families.base import DERIVATIVES
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import gamma_variate, uniforms
 
 __all__ = ["build_phi", "moments_without", "prior_factor", "take_trial"]
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import FIT_LOGLIK, FOR_LANGEVIN, LANGEVIN, NUISANCE, TEMPERATURE
-from raytpnn.engine.memory import problem_at, work_at
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import problem_at, work_at
+from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, INTEGER
 from raytpnn.engine.moves.adaptation import adapted
+from raytpnn.engine.moves.delayed_acceptance import count_step
 from raytpnn.engine.moves.langevin import (
     GRADIENT,
     GRADIENT_THERE,
@@ -28,15 +30,13 @@ from raytpnn.engine.moves.langevin import (
     take_step,
     term_tables,
 )
-from raytpnn.engine.moves.screen import count_step
-from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.random import uniforms
-from raytpnn.engine.rows import MOMENTS, evaluate, multiply_factor
-from raytpnn.engine.types import CHAIN, DOUBLE, INTEGER
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.moves.proposed_term import build_phi
+from raytpnn.engine.records import FIT_LOGLIK, FOR_LANGEVIN, LANGEVIN, NUISANCE, TEMPERATURE
+from raytpnn.engine.rows.row_passes import MOMENTS, evaluate, multiply_factor
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = ["walk"]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import CHAIN, NOTHING, SETTINGS_T, STATE_T, WORK_T
+from raytpnn.engine.moves.coefficient import GAUSSIAN, log_normal
+from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
     FOR_INTERCEPT,
@@ -16,14 +19,11 @@ from raytpnn.engine.layout import (
     SIGMA_BETA2,
     TEMPERATURE,
 )
-from raytpnn.engine.moves.coefficient import GAUSSIAN, log_normal
-from raytpnn.engine.random import gamma_variate, uniforms
-from raytpnn.engine.rows import TOTALS, evaluate, shift_fit
-from raytpnn.engine.types import CHAIN, NOTHING, SETTINGS_T, STATE_T, WORK_T
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.rows.row_passes import TOTALS, evaluate, shift_fit
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import log, normal_quantile
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import gamma_variate, uniforms
 
 __all__ = ["draw_nuisance", "draw_scales", "refresh_likelihood", "update_intercept"]
 

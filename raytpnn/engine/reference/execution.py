@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.binding import as_python
-from raytpnn.engine.layout import BATCH
-from raytpnn.engine.rows import MOMENTS, TOTALS
-from raytpnn.engine.tables import SMALLEST_HEIGHT, SMALLEST_MEAN
-from raytpnn.model.families import FAMILIES
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.records import BATCH
+from raytpnn.engine.reference.rebinding import as_python
+from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, SMALLEST_MEAN
+from raytpnn.engine.rows.row_passes import MOMENTS, TOTALS
+from raytpnn.families import FAMILIES
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
 from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum
 from raytpnn.numerics.philox import philox_numpy
@@ -301,6 +301,6 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
 
 def reference_of(function: Any) -> Any:
     """Reference of a compiled function of the engine."""
-    from raytpnn.engine.reference_subset import SUBSET_REPLACEMENTS
+    from raytpnn.engine.reference.subset import SUBSET_REPLACEMENTS
 
     return as_python(function, REPLACEMENTS | SUBSET_REPLACEMENTS)

@@ -1,4 +1,4 @@
-"""Reference of what subsets of the rows need, see `reference.py`."""
+"""Reference of what subsets of the rows need, see `execution.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.layout import FOR_SUBSET, PROBLEM, WORK
-from raytpnn.engine.reference import batch_at, codes_of, doubles, integers, phi_of, tables_of, view, words
+from raytpnn.engine.records import FOR_SUBSET, PROBLEM, WORK
+from raytpnn.engine.reference.execution import (
+    batch_at,
+    codes_of,
+    doubles,
+    integers,
+    phi_of,
+    tables_of,
+    view,
+    words,
+)
 from raytpnn.numerics.lanes import BLOCK
 
 __all__ = ["SUBSET_REPLACEMENTS", "permutation", "strata"]

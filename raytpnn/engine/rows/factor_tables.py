@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.memory import double_rows, doubles, integers, single_rows
+from raytpnn.engine.jit.pointers import double_rows, doubles, integers, single_rows
 from raytpnn.numerics.elementary import exp
 from raytpnn.numerics.jit import compiled, internal
 from raytpnn.numerics.lanes import BLOCK, block_dot

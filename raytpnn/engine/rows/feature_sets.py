@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.memory import doubles
+from raytpnn.engine.jit.pointers import doubles
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.layout import MOST_VARIABLES
-from raytpnn.engine.mailbox import meet, next_exchange, room
-from raytpnn.engine.memory import doubles
+from raytpnn.engine.exchange.mailbox import meet, next_exchange, room
+from raytpnn.engine.jit.pointers import doubles
+from raytpnn.engine.records import MOST_VARIABLES
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
 

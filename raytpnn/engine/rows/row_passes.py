@@ -1,13 +1,14 @@
 """Passes over the rows: all work that grows with n is here.
 
 Basis functions are named by their row in the phi matrix: 0 ... K - 1 for the terms, K_max for the trial.
-The reference execution replaces every function of this file by NumPy, see `reference.py`. What the moves call
-are units: the grid execution puts addresses of others in their place, see `grid_calls.py`.
+The reference execution replaces every function of this file by NumPy, see `execution.py`. What the moves call
+are units: the grid execution puts addresses of others in their place, see `callbacks.py`.
 """
 
 from __future__ import annotations
 
-from raytpnn.engine.memory import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import (
     batch_at,
     code_bytes,
     code_words,
@@ -17,8 +18,7 @@ from raytpnn.engine.memory import (
     single_rows,
     singles,
 )
-from raytpnn.engine.stripes import combine, stripe_sums
-from raytpnn.engine.types import (
+from raytpnn.engine.jit.signatures import (
     DOUBLE,
     FEATURES,
     INTEGER,
@@ -29,9 +29,9 @@ from raytpnn.engine.types import (
     VECTOR,
     WORK_T,
 )
-from raytpnn.engine.units import unit
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.model.families.dispatch import family_rows
+from raytpnn.engine.rows.reduction import combine, stripe_sums
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.families.dispatch import family_rows
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_moments, block_sum
 

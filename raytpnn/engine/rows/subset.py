@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.layout import FOR_SUBSET
-from raytpnn.engine.memory import batch_at, doubles, integers, problem_at
-from raytpnn.engine.random import words
-from raytpnn.engine.types import NOTHING, PROBLEM_T, STATE_T, WORK_T
-from raytpnn.engine.units import unit
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import batch_at, doubles, integers, problem_at
+from raytpnn.engine.jit.signatures import NOTHING, PROBLEM_T, STATE_T, WORK_T
+from raytpnn.engine.records import FOR_SUBSET
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES
 from raytpnn.numerics.philox import WEYL_0
+from raytpnn.numerics.random import words
 
 __all__ = ["FEISTEL_ROUNDS", "LEAST_OF_STRATUM", "permuted", "strata_of", "stratum_start", "take_subset"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.layout import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY
 
 __all__ = ["SubsetUse", "resolve_subsets"]
 

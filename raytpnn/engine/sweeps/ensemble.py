@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import STOP, SWEEPS_DONE, TEMPERATURE, TERMS
-from raytpnn.engine.prior_draw import draw_from_prior
-from raytpnn.engine.swap import full_log_likelihood, swap_neighbours
-from raytpnn.engine.sweep import begin_block, keep_draw, sweep
+from raytpnn.engine.records import STOP, SWEEPS_DONE, TEMPERATURE, TERMS
+from raytpnn.engine.sweeps.prior_draw import draw_from_prior
+from raytpnn.engine.sweeps.swap import full_log_likelihood, swap_neighbours
+from raytpnn.engine.sweeps.sweep import begin_block, keep_draw, sweep
 from raytpnn.numerics.jit import compiled, internal
 
 __all__ = ["begin_replicas", "end_sweep", "run_ensemble", "run_replica", "sweep_replicas"]

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
-from raytpnn.engine.layout import (
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.signatures import CHAIN, FLAG
+from raytpnn.engine.moves.birth_death import copy_set, draw_prior_set
+from raytpnn.engine.moves.coefficient import GAUSSIAN
+from raytpnn.engine.moves.proposed_term import build_phi, prior_factor, take_trial
+from raytpnn.engine.moves.scalars import refresh_likelihood
+from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
     FOR_INTERCEPT,
@@ -19,21 +25,15 @@ from raytpnn.engine.layout import (
     NUISANCE,
     SIGMA_BETA2,
 )
-from raytpnn.engine.moves.birth_death import copy_set, draw_prior_set
-from raytpnn.engine.moves.coefficient import GAUSSIAN
-from raytpnn.engine.moves.scalars import refresh_likelihood
-from raytpnn.engine.moves.trial import build_phi, prior_factor, take_trial
-from raytpnn.engine.random import gamma_variate, uniforms
-from raytpnn.engine.rows import fit_from_terms
-from raytpnn.engine.sweep import begin_block
-from raytpnn.engine.types import CHAIN, FLAG
-from raytpnn.engine.units import unit
+from raytpnn.engine.rows.row_passes import fit_from_terms
+from raytpnn.engine.sweeps.sweep import begin_block
 from raytpnn.numerics.elementary import exp, normal_quantile
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import gamma_variate, uniforms
 
 __all__ = ["draw_from_prior"]
 
-# Slots of a try's factors stay below GAMMA_SLOTS of `trial.py`.
+# Slots of a try's factors stay below GAMMA_SLOTS of `proposed_term.py`.
 MOST_DRAWS = 64
 
 

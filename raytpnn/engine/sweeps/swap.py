@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import FIT_LOGLIK, MOVE_NAMES, NUISANCE, TEMPERATURE
 from raytpnn.engine.moves.coefficient import GAUSSIAN, LOG_2_PI
-from raytpnn.engine.random import uniforms
+from raytpnn.engine.records import FIT_LOGLIK, MOVE_NAMES, NUISANCE, TEMPERATURE
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
+from raytpnn.numerics.random import uniforms
 
 __all__ = ["full_log_likelihood", "swap_neighbours"]
 

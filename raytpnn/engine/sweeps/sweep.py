@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.layout import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
-from raytpnn.engine.memory import problem_at
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import problem_at
+from raytpnn.engine.jit.signatures import CHAIN, FLAG, NOTHING
 from raytpnn.engine.moves.birth_death import birth_or_death
+from raytpnn.engine.moves.change_features import restructure
+from raytpnn.engine.moves.delayed_acceptance import begin_screening
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
-from raytpnn.engine.moves.restructure import restructure
+from raytpnn.engine.moves.proposed_term import build_phi
+from raytpnn.engine.moves.random_walk import walk
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
-from raytpnn.engine.moves.screen import begin_screening
-from raytpnn.engine.moves.trial import build_phi
-from raytpnn.engine.moves.walk import walk
-from raytpnn.engine.rows import fit_from_terms
-from raytpnn.engine.subset import take_subset
-from raytpnn.engine.types import CHAIN, FLAG, NOTHING
-from raytpnn.engine.units import unit
-from raytpnn.engine.watch import watch_rows, watch_terms
+from raytpnn.engine.records import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.rows.row_passes import fit_from_terms
+from raytpnn.engine.rows.subset import take_subset
+from raytpnn.engine.sweeps.watched_rows import watch_rows, watch_terms
 from raytpnn.numerics.jit import compiled, internal
 
 __all__ = ["begin_block", "keep_draw", "run_block", "sweep"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from numba import types
 
-from raytpnn.engine.layout import INTERCEPT
-from raytpnn.engine.mailbox import meet, next_exchange, room
-from raytpnn.engine.memory import double_rows, doubles, singles
-from raytpnn.engine.rows import phi_at
-from raytpnn.engine.tables import factor_table
-from raytpnn.engine.types import NOTHING, PROBLEM_T, STATE_T, VECTOR, WORK_T
-from raytpnn.engine.units import unit
+from raytpnn.engine.exchange.mailbox import meet, next_exchange, room
+from raytpnn.engine.jit.function_table import unit
+from raytpnn.engine.jit.pointers import double_rows, doubles, singles
+from raytpnn.engine.jit.signatures import NOTHING, PROBLEM_T, STATE_T, VECTOR, WORK_T
+from raytpnn.engine.records import INTERCEPT
+from raytpnn.engine.rows.factor_tables import factor_table
+from raytpnn.engine.rows.row_passes import phi_at
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
 

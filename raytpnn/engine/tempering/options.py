@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raytpnn.engine.ladder_layout import MOST_LEVELS
+from raytpnn.engine.ladder_records import MOST_LEVELS
 
 __all__ = ["Tempering"]
 

@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.chains.ladder import adaptation_sweeps, adapted_temperatures, first_temperatures, pair_barriers
-from raytpnn.chains.tempering import Tempering
+from raytpnn.engine.backends import EnsembleRunner
 from raytpnn.engine.chain import Block, new_record, new_work, tally_of
-from raytpnn.engine.execution import EnsembleRunner
-from raytpnn.engine.ladder_layout import LADDER
-from raytpnn.engine.layout import STATE, STOP, SWEEPS_DONE, TEMPERATURE, TERMS, WORK
-from raytpnn.engine.setup import Problem, new_record_of
-from raytpnn.engine.units import unit_addresses
+from raytpnn.engine.jit.function_table import unit_addresses
+from raytpnn.engine.ladder_records import LADDER
+from raytpnn.engine.problem import Problem, new_record_of
+from raytpnn.engine.records import STATE, STOP, SWEEPS_DONE, TEMPERATURE, TERMS, WORK
+from raytpnn.engine.tempering.ladder import (
+    adaptation_sweeps,
+    adapted_temperatures,
+    first_temperatures,
+    pair_barriers,
+)
+from raytpnn.engine.tempering.options import Tempering
 
 __all__ = ["LadderStatus", "ReplicaBlock", "ReplicaSet", "Replicas"]
 
@@ -217,13 +222,13 @@ class ReplicaSet(Replicas):
         Where every replica starts. Its stream is the first replica's.
     tempering : Tempering
     runner : EnsembleRunner
-        Compiled functions or their reference, see `raytpnn.engine.execution`.
+        Compiled functions or their reference, see `raytpnn.engine.backends`.
     threads : int
         Replicas that sweep at a time.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw.
     in_parts : bool
-        Replicas run one at a time, see `raytpnn.chains.spread`: they share their scratch space.
+        Replicas run one at a time, see `raytpnn.chains.work.parts`: they share their scratch space.
     """
 
     def __init__(

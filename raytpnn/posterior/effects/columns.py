@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from raytpnn.data.encoder import Encoder
-from raytpnn.posterior.components import component_table
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms, component_norms
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.norms import Norms, component_norms
+from raytpnn.forward.prediction import Predictor
+from raytpnn.posterior.effects.components import component_table
 
 __all__ = ["column_groups", "column_norms", "column_table"]
 

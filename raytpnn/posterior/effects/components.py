@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.norms import Norms
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.forward.norms import Norms
+from raytpnn.forward.prediction import Predictor
 
 __all__ = [
     "REST",

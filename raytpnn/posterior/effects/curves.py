@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from raytpnn.data.bins import Bins
-from raytpnn.data.encoder import Encoder
-from raytpnn.posterior.components import check_level
-from raytpnn.posterior.packs import pack_by_draw
-from raytpnn.posterior.prediction import Predictor
+from raytpnn.data.encoding.bins import Bins
+from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.forward.packs import pack_by_draw
+from raytpnn.forward.prediction import Predictor
+from raytpnn.posterior.effects.components import check_level
 
 __all__ = ["component_curve", "credible_bands"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from raytpnn.data.annotation import Annotation
-from raytpnn.posterior.columns import column_norms
-from raytpnn.posterior.components import by_importance, check_level
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms, gathered
+from raytpnn.expression.annotation import Annotation
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.norms import Norms, gathered
+from raytpnn.posterior.effects.columns import column_norms
+from raytpnn.posterior.effects.components import by_importance, check_level
 
 if TYPE_CHECKING:
     from raytpnn.posterior.fitted import Fitted

@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.components import by_importance, check_level, label
-from raytpnn.posterior.ensemble import Ensemble
-from raytpnn.posterior.norms import Norms, gathered
+from raytpnn.forward.ensemble import Ensemble
+from raytpnn.forward.norms import Norms, gathered
+from raytpnn.posterior.effects.components import by_importance, check_level, label
 
 __all__ = ["interaction_table", "pair_norms"]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.components import check_level, check_size, shapley
-from raytpnn.posterior.packs import pack_by_draw
-from raytpnn.posterior.prediction import LATENT_ENTRIES, Predictor, row_blocks
+from raytpnn.forward.packs import pack_by_draw
+from raytpnn.forward.prediction import LATENT_ENTRIES, Predictor, row_blocks
+from raytpnn.posterior.effects.components import check_level, check_size, shapley
 
 __all__ = ["shapley_intervals", "shapley_of_draws"]
 

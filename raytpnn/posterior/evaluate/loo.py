@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import MIN_DRAWS, by_chain
-from raytpnn.posterior.norms import evenly_spaced
+from raytpnn.convergence.diagnostics import MIN_DRAWS, by_chain
+from raytpnn.forward.norms import evenly_spaced
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.model.families import Family
-from raytpnn.posterior.parallel import run_all
+from raytpnn.families import Family
+from raytpnn.parallel.threads import run_all
 
 __all__ = ["mixture_cdf", "mixture_log_density", "mixture_quantiles"]
 

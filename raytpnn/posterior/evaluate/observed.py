@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.model.families import Family
+from raytpnn.families import Family
 
 __all__ = ["as_shift", "encode_response"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.scores import auroc
+from raytpnn.posterior.evaluate.scores import auroc
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from raytpnn.model.families import Family
-from raytpnn.posterior.components import check_level
+from raytpnn.families import Family
+from raytpnn.posterior.effects.components import check_level
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.model.families import Family
-from raytpnn.posterior.parallel import run_all
+from raytpnn.families import Family
+from raytpnn.parallel.threads import run_all
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

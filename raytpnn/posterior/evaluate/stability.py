@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from raytpnn.posterior.prediction import row_blocks
+from raytpnn.forward.prediction import row_blocks
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

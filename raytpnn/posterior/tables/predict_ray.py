@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.piecework import TASKS_A_CORE, result_of
-from raytpnn.data.piecework import ray_is_connected as connected
-from raytpnn.posterior.parallel import at_most
-from raytpnn.posterior.predict_table import Wanted, predict_piece
-from raytpnn.posterior.table_pieces import Piece
+from raytpnn.parallel.ordered_map import TASKS_A_CORE, result_of
+from raytpnn.parallel.ordered_map import ray_is_connected as connected
+from raytpnn.parallel.threads import at_most
+from raytpnn.posterior.tables.predict_table import Wanted, predict_piece
+from raytpnn.posterior.tables.table_pieces import Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa

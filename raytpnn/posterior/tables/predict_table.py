@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.tables import quoted
-from raytpnn.posterior.components import check_level
-from raytpnn.posterior.table_files import write_tables
-from raytpnn.posterior.table_pieces import Columns, Piece, batches, parquet_files, pieces
+from raytpnn.data.tables.tables import quoted
+from raytpnn.posterior.effects.components import check_level
+from raytpnn.posterior.tables.table_files import write_tables
+from raytpnn.posterior.tables.table_pieces import Columns, Piece, batches, parquet_files, pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ def predict_table(
     if not cut:
         raise ValueError(f"there is no row in {quoted([str(file) for file in files])}")
     if runs_on_ray(executor, len(cut)):
-        from raytpnn.posterior.predict_ray import predict_pieces
+        from raytpnn.posterior.tables.predict_ray import predict_pieces
 
         return write_tables(predict_pieces(posterior, cut, wanted), end)
     return write_tables((table for piece in cut for table in predict_piece(posterior, piece, wanted)), end)
@@ -136,7 +136,7 @@ def runs_on_ray(executor: str, n_pieces: int) -> bool:
         raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")
     if executor == "threads" or (executor == "auto" and n_pieces == 1):
         return False
-    from raytpnn.posterior.predict_ray import connected
+    from raytpnn.posterior.tables.predict_ray import connected
 
     if executor == "ray" and not connected():
         raise ValueError("executor='ray' needs a connection to Ray: call ray.init() first")

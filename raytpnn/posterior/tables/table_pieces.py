@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.parquet_pieces import Piece, open_parquet, parquet_files, pieces
-from raytpnn.data.tables import Table, quoted
+from raytpnn.data.tables.parquet_pieces import Piece, open_parquet, parquet_files, pieces
+from raytpnn.data.tables.tables import Table, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def input_columns(
     posterior: Posterior, file: pq.ParquetFile, path: Path, others: Sequence[str]
 ) -> dict[int, str]:
     """Name in the file of every training column in use: by name if training had names, else by position."""
-    from raytpnn.data.arrow import data_columns
+    from raytpnn.data.tables.arrow import data_columns
 
     encoder = posterior.encoder
     needed = np.unique(encoder.column[posterior.ensemble.used]).tolist()
@@ -77,7 +77,7 @@ class Columns(Table):
     """
 
     def __init__(self, posterior: Posterior, table: pa.Table, place: dict[int, str]) -> None:
-        from raytpnn.data.arrow import ArrowTable
+        from raytpnn.data.tables.arrow import ArrowTable
 
         self.names = posterior.encoder.input_names
         self.rows = table.num_rows

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from raytpnn.report.canvas import WIDTH, matplotlib_module
+from raytpnn.report.plots.canvas import WIDTH, matplotlib_module
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

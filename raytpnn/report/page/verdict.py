@@ -1,4 +1,4 @@
-"""Did the chains converge: the answer of `raytpnn.posterior.advice`, with its reasons."""
+"""Did the chains converge: the answer of `raytpnn.convergence.advice`, with its reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raytpnn.posterior.advice import GOOD_ESS, GOOD_RHAT, Evidence, judge, worst_among
+from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT, Evidence, judge, worst_among
 from raytpnn.report.names import number
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
-from raytpnn.report import html
-from raytpnn.report.canvas import matplotlib_module
+from raytpnn.report.page import html
+from raytpnn.report.page.sections.convergence import convergence_section
+from raytpnn.report.page.sections.effects import effects_section
+from raytpnn.report.page.sections.fit import fit_section, one_line
+from raytpnn.report.page.sections.importance import importance_section
+from raytpnn.report.page.sections.quality import quality_section
+from raytpnn.report.page.sections.single_rows import rows_section
+from raytpnn.report.page.sections.validation import validation_section
+from raytpnn.report.plots.canvas import matplotlib_module
 from raytpnn.report.rows import choose_rows, pick
-from raytpnn.report.sections.convergence import convergence_section
-from raytpnn.report.sections.effects import effects_section
-from raytpnn.report.sections.fit import fit_section, one_line
-from raytpnn.report.sections.importance import importance_section
-from raytpnn.report.sections.quality import quality_section
-from raytpnn.report.sections.single_rows import rows_section
-from raytpnn.report.sections.validation import validation_section
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
@@ -112,7 +112,7 @@ def report_html(
     ]
     if rows is None or len(rows):
         sections.append(rows_section(post, looked_at, rows))
-    folder = files("raytpnn.report")
+    folder = files("raytpnn.report.page")
     return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(TITLE if title is None else title),
         style=(folder / "page.css").read_text(encoding="utf-8"),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.report.canvas import GREY, LINE, POINTWISE, SIMULTANEOUS, start_figure
 from raytpnn.report.names import plot_text, shorten
+from raytpnn.report.plots.canvas import GREY, LINE, POINTWISE, SIMULTANEOUS, start_figure
 from raytpnn.report.quality import Assessment, assess
 from raytpnn.report.rows import choose_rows
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.encoder import LEVEL
-from raytpnn.posterior.components import check_level
-from raytpnn.posterior.curves import credible_bands
-from raytpnn.report.canvas import GREY, LINE, POINTWISE, SIMULTANEOUS, start_axes
+from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.posterior.effects.components import check_level
+from raytpnn.posterior.effects.curves import credible_bands
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten
-from raytpnn.report.scale import draw_rug, is_category, level_labels, wants_log_scale
+from raytpnn.report.plots.canvas import GREY, LINE, POINTWISE, SIMULTANEOUS, start_axes
+from raytpnn.report.plots.scale import draw_rug, is_category, level_labels, wants_log_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

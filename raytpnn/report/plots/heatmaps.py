@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.components import check_level
-from raytpnn.report.canvas import start_axes
+from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import component_label, latent_unit, number, percent, plot_text, shorten
-from raytpnn.report.scale import is_category, level_labels, training_quantiles, wants_log_scale
+from raytpnn.report.plots.canvas import start_axes
+from raytpnn.report.plots.scale import is_category, level_labels, training_quantiles, wants_log_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.report.canvas import GREY, LINE, POINTWISE, say_empty, start_axes
 from raytpnn.report.names import component_label, latent_unit, percent, plot_text, shorten_all
+from raytpnn.report.plots.canvas import GREY, LINE, POINTWISE, say_empty, start_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.encoder import LEVEL, MISSING
+from raytpnn.data.encoding.encoder import LEVEL, MISSING
 from raytpnn.report.names import number, plot_text, shorten
 
 if TYPE_CHECKING:

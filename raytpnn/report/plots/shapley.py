@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.components import check_level, shapley
-from raytpnn.posterior.shapley_intervals import shapley_of_draws
-from raytpnn.report.canvas import GREY, matplotlib_module, say_empty, start_axes
-from raytpnn.report.importance import NOTHING
+from raytpnn.posterior.effects.components import check_level, shapley
+from raytpnn.posterior.effects.shapley import shapley_of_draws
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten_all
+from raytpnn.report.plots.canvas import GREY, matplotlib_module, say_empty, start_axes
+from raytpnn.report.plots.importance import NOTHING
 from raytpnn.report.rows import Rows, choose_rows, thin_rows
 
 if TYPE_CHECKING:

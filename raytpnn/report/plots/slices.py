@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior.components import check_level
-from raytpnn.report.canvas import start_figure
-from raytpnn.report.heatmaps import draw_map, find_features, grid_values
+from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import component_label, latent_unit, number, percent, plot_text, shorten
-from raytpnn.report.scale import is_category, level_labels, training_quantiles
+from raytpnn.report.plots.canvas import start_figure
+from raytpnn.report.plots.heatmaps import draw_map, find_features, grid_values
+from raytpnn.report.plots.scale import is_category, level_labels, training_quantiles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure

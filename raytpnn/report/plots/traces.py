@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior.diagnostics import by_chain, scalar_quantities
-from raytpnn.report.canvas import GREY, chain_colours, start_figure
+from raytpnn.convergence.diagnostics import by_chain, scalar_quantities
+from raytpnn.report.plots.canvas import GREY, chain_colours, start_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.posterior.columns import column_groups
-from raytpnn.posterior.components import check_level
-from raytpnn.posterior.packs import pack_by_draw
-from raytpnn.report.canvas import GREY, LINE, NEGATIVE, POSITIVE, start_axes
+from raytpnn.forward.packs import pack_by_draw
+from raytpnn.posterior.effects.columns import column_groups
+from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import TIMES, latent_unit, number, percent, plot_text, shorten
+from raytpnn.report.plots.canvas import GREY, LINE, NEGATIVE, POSITIVE, start_axes
 from raytpnn.report.rows import Rows, choose_rows, column_text, pick
 
 if TYPE_CHECKING:

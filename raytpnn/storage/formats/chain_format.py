@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest import writer_of
+from raytpnn.storage.formats.manifest import writer_of
 
 __all__ = ["CHAIN_FORMAT", "refuse_other_format"]
 

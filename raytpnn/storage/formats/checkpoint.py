@@ -18,7 +18,7 @@ from typing import Any
 
 from raytpnn.storage.checks import checksum, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.place import Place, sha256_of_bytes
+from raytpnn.storage.places.place import Place, sha256_of_bytes
 
 __all__ = [
     "CHECKPOINT",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.storage.checkpoint import block_extents
+from raytpnn.storage.formats.checkpoint import block_extents
 
 __all__ = [
     "BLOCK_SWEEPS",

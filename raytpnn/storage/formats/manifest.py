@@ -10,8 +10,8 @@ import numpy as np
 
 from raytpnn.storage.checks import item, named, parsed_json, whole
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.manifest_check import check_manifest
-from raytpnn.storage.place import Place
+from raytpnn.storage.formats.manifest_check import check_manifest
+from raytpnn.storage.places.place import Place
 
 __all__ = [
     "BEGUN",

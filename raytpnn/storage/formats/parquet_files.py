@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raytpnn.storage.checks import named
-from raytpnn.storage.parquet_sizes import check_sizes
+from raytpnn.storage.formats.parquet_sizes import check_sizes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from raytpnn.storage.identity import is_alive, own_process
+from raytpnn.storage.places.identity import is_alive, own_process
 
 __all__ = ["PARTIAL", "create_file", "part_name", "replace_file", "sweep", "sync_files", "sync_soon"]
 

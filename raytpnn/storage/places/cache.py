@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from raytpnn.storage.beside import PARTIAL
 from raytpnn.storage.errors import RunError
+from raytpnn.storage.places.atomic_files import PARTIAL
 
 __all__ = ["kept_copy", "node_cache", "sha256_of_file"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path, PurePosixPath
 
-from raytpnn.storage.cache import kept_copy
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.cache import kept_copy
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["local_copy"]
 

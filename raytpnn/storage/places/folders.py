@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from raytpnn.storage.beside import PARTIAL, link, sync_files, sync_folder
+from raytpnn.storage.places.atomic_files import PARTIAL, link, sync_files, sync_folder
 
 __all__ = ["move_in"]
 

@@ -15,13 +15,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from raytpnn.storage.beside import PARTIAL, create_file, part_name, replace_file, sweep, sync_files
-from raytpnn.storage.cache import kept_copy, sha256_of_file
 from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.folders import move_in
-from raytpnn.storage.retry import default_patience, patiently
-from raytpnn.storage.uris import shown
+from raytpnn.storage.places.atomic_files import (
+    PARTIAL,
+    create_file,
+    part_name,
+    replace_file,
+    sweep,
+    sync_files,
+)
+from raytpnn.storage.places.cache import kept_copy, sha256_of_file
+from raytpnn.storage.places.folders import move_in
+from raytpnn.storage.places.retry import default_patience, patiently
+from raytpnn.storage.places.uris import shown
 
 __all__ = ["LEASE_FOLDER", "Place", "sha256_of_bytes", "sha256_of_file"]
 
@@ -47,7 +54,7 @@ class Place:
     where : str or path
         A local path, or a URI of a filesystem that `pyarrow.fs` knows: file://, s3://, gs://, hdfs://.
     patience : float, optional
-        Seconds for which an operation is tried again after errors that pass; see `raytpnn.storage.retry`.
+        Seconds for which an operation is tried again after errors that pass; see `retry.py`.
     """
 
     def __init__(self, where: str | os.PathLike[str], patience: float | None = None) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 __all__ = ["COMPILER", "HostError", "HostLibrary", "build", "compile_library", "sanitizer_environment"]
 
 HEADERS = Path(__file__).parent
-KERNELS = Path(__file__).parents[2] / "kernels"
+KERNELS = Path(__file__).parents[3] / "kernels"
 COMPILER = shutil.which("g++")
 
 # The largest shared memory of any supported device.

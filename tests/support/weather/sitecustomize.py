@@ -90,10 +90,10 @@ def of_actor(module):
 
 
 PATCHES = {
-    "raytpnn.storage.beside": of_beside,
-    "raytpnn.storage.place": of_place,
+    "raytpnn.storage.places.atomic_files": of_beside,
+    "raytpnn.storage.places.place": of_place,
     "raytpnn.storage.lease": of_lease,
-    "raytpnn.chains.actor": of_actor,
+    "raytpnn.chains.executors.ray_actor": of_actor,
 }
 
 

@@ -17,9 +17,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from raytpnn.engine.layout import MOST_UNITS, WORK
-from raytpnn.engine.types import WORK_T
-from raytpnn.engine.units import compile_as_unit, slot_of
+from raytpnn.engine.jit.function_table import compile_as_unit, slot_of
+from raytpnn.engine.jit.signatures import WORK_T
+from raytpnn.engine.records import MOST_UNITS, WORK
 from raytpnn.numerics.jit import internal
 
 __all__ = ["CALLBACK", "CALLS", "HOST_SLOT", "grid_addresses", "place_callback"]

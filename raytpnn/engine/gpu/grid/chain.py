@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.chain import Block, Chain, address_of, new_record, new_work
-from raytpnn.engine.device import Device
-from raytpnn.engine.grid_calls import place_callback
-from raytpnn.engine.grid_rows import FIT, TRIAL, Exchange, GridRows
-from raytpnn.engine.grid_shard import RowSet, shards_of
-from raytpnn.engine.grid_subset import GridSubset, draw_subset, follow_fit
-from raytpnn.engine.grid_watch import mean_squares, watch_terms_of
-from raytpnn.engine.layout import EXACT_ONLY, STOP, SWEEPS_DONE, TERMS, Record
-from raytpnn.engine.memory import problem_at, work_at
-from raytpnn.engine.moves.screen import is_screening, plan_screening
-from raytpnn.engine.setup import Problem
-from raytpnn.engine.sweep import begin_block, keep_draw, sweep
+from raytpnn.engine.gpu.device import Device
+from raytpnn.engine.gpu.grid.callbacks import place_callback
+from raytpnn.engine.gpu.grid.rows import FIT, TRIAL, Exchange, GridRows
+from raytpnn.engine.gpu.grid.shard import RowSet, shards_of
+from raytpnn.engine.gpu.grid.subset import GridSubset, draw_subset, follow_fit
+from raytpnn.engine.gpu.grid.watched_rows import mean_squares, watch_terms_of
+from raytpnn.engine.jit.pointers import problem_at, work_at
+from raytpnn.engine.moves.delayed_acceptance import is_screening, plan_screening
+from raytpnn.engine.problem import Problem
+from raytpnn.engine.records import EXACT_ONLY, STOP, SWEEPS_DONE, TERMS, Record
+from raytpnn.engine.sweeps.sweep import begin_block, keep_draw, sweep
 from raytpnn.numerics.jit import compiled, internal
 from raytpnn.numerics.lanes import STRIPES
 

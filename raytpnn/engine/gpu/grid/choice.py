@@ -7,8 +7,8 @@ one chain after the other, and waits for launches meanwhile, for as long as `OVE
 
 from __future__ import annotations
 
-from raytpnn.engine.cuda import BLOCKS_OF_MULTIPROCESSOR
-from raytpnn.engine.device import Limits
+from raytpnn.engine.gpu.chains import BLOCKS_OF_MULTIPROCESSOR
+from raytpnn.engine.gpu.device import Limits
 
 __all__ = ["OVERHEAD_ROWS", "grid_pays"]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raytpnn.engine.grid_layout import GRID_COMMAND
-from raytpnn.engine.layout import MOST_VARIABLES
+from raytpnn.engine.gpu.grid_records import GRID_COMMAND
+from raytpnn.engine.records import MOST_VARIABLES
 
 __all__ = ["Command"]
 

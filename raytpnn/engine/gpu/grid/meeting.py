@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.engine.chain import Place, take_place
-from raytpnn.engine.layout import WORK
-from raytpnn.engine.meeting import Meeting
-from raytpnn.engine.setup import new_record_of
-from raytpnn.engine.units import compile_unit, slot_of
+from raytpnn.engine.exchange.meeting import Meeting
+from raytpnn.engine.jit.function_table import compile_unit, slot_of
+from raytpnn.engine.problem import new_record_of
+from raytpnn.engine.records import WORK
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["StripeExchange", "seat_of", "stripes_at"]

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raytpnn.engine.grid_command import Command
-from raytpnn.engine.grid_layout import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
-from raytpnn.engine.grid_shard import GridShard, RowSet
-from raytpnn.engine.layout import STOP
-from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
+from raytpnn.engine.gpu.grid.command import Command
+from raytpnn.engine.gpu.grid.shard import GridShard, RowSet
+from raytpnn.engine.gpu.grid_records import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
+from raytpnn.engine.records import STOP
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.jit import compiled
 from raytpnn.numerics.lanes import STRIPES
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.cuda import Geometry, choose_geometry
-from raytpnn.engine.device import Device, Module
-from raytpnn.engine.device_memory import ALIGNMENT, on_device
-from raytpnn.engine.grid_command import Command
-from raytpnn.engine.grid_layout import GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
-from raytpnn.engine.setup import Problem, new_record_of
+from raytpnn.engine.gpu.chains import Geometry, choose_geometry
+from raytpnn.engine.gpu.device import Device, Module
+from raytpnn.engine.gpu.grid.command import Command
+from raytpnn.engine.gpu.grid_records import GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
+from raytpnn.engine.gpu.memory import ALIGNMENT, on_device
+from raytpnn.engine.problem import Problem, new_record_of
 from raytpnn.numerics.lanes import BLOCK, LANES
 
 __all__ = ["GridShard", "RowSet", "row_blocks", "shards_of"]

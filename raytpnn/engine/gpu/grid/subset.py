@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raytpnn.engine.grid_command import Command
-from raytpnn.engine.grid_layout import GRID_STRATUM
-from raytpnn.engine.grid_shard import GridShard, RowSet
-from raytpnn.engine.layout import FOR_SUBSET
-from raytpnn.engine.random import words
-from raytpnn.engine.setup import Problem
-from raytpnn.engine.subset import strata_of, stratum_start
+from raytpnn.engine.gpu.grid.command import Command
+from raytpnn.engine.gpu.grid.shard import GridShard, RowSet
+from raytpnn.engine.gpu.grid_records import GRID_STRATUM
+from raytpnn.engine.problem import Problem
+from raytpnn.engine.records import FOR_SUBSET
+from raytpnn.engine.rows.subset import strata_of, stratum_start
 from raytpnn.numerics.jit import compiled
 from raytpnn.numerics.lanes import STRIPES
+from raytpnn.numerics.random import words
 
 __all__ = ["GridSubset", "draw_subset", "follow_fit"]
 

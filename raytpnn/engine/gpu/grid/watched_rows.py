@@ -1,4 +1,4 @@
-"""What is kept of the watched rows at every draw of a chain whose rows lie on devices, see `watch.py`."""
+"""What is kept of the watched rows at every draw of a chain whose rows lie on devices, see `sweeps`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raytpnn.engine.grid_rows import GridRows
-from raytpnn.engine.grid_shard import GridShard
-from raytpnn.engine.layout import INTERCEPT
-from raytpnn.engine.memory import doubles
-from raytpnn.engine.rows import phi_at
-from raytpnn.engine.watch import tables_of_term
+from raytpnn.engine.gpu.grid.rows import GridRows
+from raytpnn.engine.gpu.grid.shard import GridShard
+from raytpnn.engine.jit.pointers import doubles
+from raytpnn.engine.records import INTERCEPT
+from raytpnn.engine.rows.row_passes import phi_at
+from raytpnn.engine.sweeps.watched_rows import tables_of_term
 from raytpnn.numerics.jit import compiled
 
 __all__ = ["mean_squares", "watch_terms_of"]

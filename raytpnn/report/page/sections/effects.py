@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from raytpnn.data.encoder import LEVEL
-from raytpnn.report import html
-from raytpnn.report.effects import plot_effect
-from raytpnn.report.heatmaps import plot_interaction
+from raytpnn.data.encoding.encoder import LEVEL
 from raytpnn.report.names import TIMES, latent_unit, shorten
-from raytpnn.report.pictures import picture
-from raytpnn.report.slices import plot_slices
+from raytpnn.report.page import html
+from raytpnn.report.page.pictures import picture
+from raytpnn.report.plots.effects import plot_effect
+from raytpnn.report.plots.heatmaps import plot_interaction
+from raytpnn.report.plots.slices import plot_slices
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from raytpnn.data.encoder import LEVEL
-from raytpnn.posterior.genes import BETWEEN
-from raytpnn.report import html
-from raytpnn.report.importance import bars_height, plot_importance
+from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.posterior.effects.genes import BETWEEN
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
-from raytpnn.report.pictures import picture
-from raytpnn.report.shapley import plot_shapley
+from raytpnn.report.page import html
+from raytpnn.report.page.pictures import picture
+from raytpnn.report.plots.importance import bars_height, plot_importance
+from raytpnn.report.plots.shapley import plot_shapley
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.posterior import scores
-from raytpnn.report import html
-from raytpnn.report.calibration import draw_calibration
+from raytpnn.posterior.evaluate import scores
 from raytpnn.report.names import number, percent
-from raytpnn.report.pictures import picture
+from raytpnn.report.page import html
+from raytpnn.report.page.pictures import picture
+from raytpnn.report.plots.calibration import draw_calibration
 from raytpnn.report.quality import Assessment, assess
 
 if TYPE_CHECKING:
