@@ -33,7 +33,7 @@ from typing import Any
 import raytpnn
 from raytpnn.chains.executors.ray_session import RaySession, ray_is_meant
 from raytpnn.chains.observe.progress import make_reporter
-from raytpnn.report.page import write_report
+from raytpnn.report.page.write import write_report
 from raytpnn.report.plots.canvas import matplotlib_module
 from raytpnn.storage.places.fetch import local_copy
 from raytpnn.storage.places.place import Place

@@ -85,8 +85,8 @@ def of_mixture(y: np.ndarray, draws: np.ndarray, variance: np.ndarray) -> dict[s
 def detection_auroc(inside: np.ndarray, outside: np.ndarray) -> float:
     """AUROC of telling rows like those of training from others by the certainty of the predicted class.
 
-    Both hold probabilities of a 1. As `detection_auroc` of `raytpnn.posterior.evaluate.out_of_distribution`, for
-    any model: the certainty is 1 + log2 max(p, 1 - p).
+    Both hold probabilities of a 1. As `detection_auroc` of `raytpnn.posterior.evaluate.out_of_distribution`,
+    for any model: the certainty is 1 + log2 max(p, 1 - p).
     """
     known, novel = (1 + np.log2(np.maximum(p, 1 - p)) for p in (inside, outside))
     return auroc(np.repeat([1.0, 0.0], [len(known), len(novel)]), np.concatenate([known, novel]))

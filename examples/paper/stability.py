@@ -2,8 +2,8 @@
 
     python -m examples.paper.stability [--chains 4] [--warmup 1000] [--draws 1000]
 
-`raytpnn.posterior.evaluate.stability` on all rows of a data set. A component that no fit holds counts as 0, one
-that a single fit holds as 0.8; shorter chains make more of these.
+`raytpnn.posterior.evaluate.stability` on all rows of a data set. A component that no fit holds counts as 0,
+one that a single fit holds as 0.8; shorter chains make more of these.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _HOMES = {
     "plot_slices": "raytpnn.report.plots.slices",
     "plot_trace": "raytpnn.report.plots.traces",
     "plot_waterfall": "raytpnn.report.plots.waterfall",
-    "write_report": "raytpnn.report.page.write_report",
+    "write_report": "raytpnn.report.page.write",
 }
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from raytpnn.report.page import write_report
+    from raytpnn.report.page.write import write_report
     from raytpnn.report.plots.calibration import plot_calibration
     from raytpnn.report.plots.effects import plot_effect
     from raytpnn.report.plots.heatmaps import plot_interaction

@@ -12,19 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.run_cases import assert_same_draws, files_of, small_data
+from support.tempering_run_cases import SIZE, fit
 
 import raytpnn
 from raytpnn import Tempering
-
-SIZE = {"chains": 2, "warmup": 250, "draws": 200, "seed": 8}
-
-
-def fit(out, spread=False, **options):
-    X, y = small_data(60)
-    tempering = Tempering(replicas=5, spread=spread)
-    # Swaps at the ends of blocks are few: that takes longer chains.
-    size = SIZE | {"warmup": 650, "draws": 500} if spread else SIZE
-    return raytpnn.sample(X, y, out=out, **{"executor": "threads", "tempering": tempering, **size, **options})
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["together", "spread"])
@@ -50,7 +41,7 @@ def test_same_draws_for_any_number_of_workers(whole, spread, tmp_path, monkeypat
 
 DRIVER = """
 import sys
-from test_tempering_runs import fit
+from support.tempering_run_cases import fit
 fit(sys.argv[1], sys.argv[2] == "True")
 """
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.ports import free_port
 from support.ray_cases import FAST_HEALTH_CHECKS, Disturber, go_on
 from support.run_cases import assert_same_draws, fit
 
@@ -229,14 +230,6 @@ def head(tmp_path):
     process.terminate()
     process.wait(60)
     shutil.rmtree(env["RAY_TMPDIR"], ignore_errors=True)
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return opened.getsockname()[1]
 
 
 def submit(env, address, *command):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from support.ray_cases import FAST_HEALTH_CHECKS, local_ray
 from support.run_cases import assert_same_draws
+from support.shard_ray_cases import Killer, shared_files
 
 import raytpnn
 from raytpnn.chains.executors.ray_session import ClusterError
 from raytpnn.chains.executors.sharding import Team
-from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.shards.shard_team import ShardTeam
 from raytpnn.data.rows.rows_io import read_rows
 from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
@@ -48,41 +46,6 @@ def whole(tmp_path_factory):
     return run
 
 
-class Killer(Reporter):
-    """Kills one shard of a team, for good, when its chain has run for a while."""
-
-    def __init__(self, shard, after):
-        super().__init__()
-        self.shard, self.after = shard, after
-        self.killed = None
-        self.said = []
-
-    def update(self, chains, where):
-        if self.killed is None and any(status.sweeps >= self.after for status in chains):
-            self.killed, self.when = kill_shard(self.shard), time.time()
-
-    def say(self, text):
-        self.said.append(text)
-
-
-def kill_shard(shard):
-    """SIGKILL the process of one of the shards, in the order of process numbers; returns its number."""
-    import psutil
-
-    mine = [
-        process
-        for process in psutil.process_iter(["cmdline", "pid"])
-        if process.info["cmdline"]
-        and process.info["cmdline"][0].startswith("ray::ShardWorker")
-        and os.environ.get("RAYTPNN_SHARDS_TEST", "?") == process.environ().get("RAYTPNN_SHARDS_TEST")
-    ]
-    if len(mine) < 2:
-        return None
-    target = sorted(mine, key=lambda process: process.info["pid"])[shard]
-    os.kill(target.info["pid"], signal.SIGKILL)
-    return target.info["pid"]
-
-
 @pytest.fixture(scope="module")
 def cluster():
     # Marks the processes of this test: others may run on this machine.
@@ -90,11 +53,6 @@ def cluster():
     with local_ray(4):
         yield
     os.environ.pop("RAYTPNN_SHARDS_TEST", None)
-
-
-def shared_files():
-    folder = Path("/dev/shm")
-    return {path.name for path in folder.glob("raytpnn-*")} if folder.is_dir() else set()
 
 
 def test_actors_of_one_node_share_memory_and_draw_the_same(cluster, whole, tmp_path):

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 from support.deploy_cases import DEPLOY, documents
 from support.expression_cases import write_two_classes
+from support.ports import free_port
 from support.run_cases import assert_same_draws
 from support.submit_case import main as fit_here
-from test_ray_cluster import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.chain_cases import make_case, run_plan
+from support.execution_cases import differing
 
 from raytpnn.chains.plan import Length, Plan
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import Scaling
 from raytpnn.model.prior import Prior
-
-
-def differing(left, right):
-    """Fields in which two chains' states differ."""
-    return [
-        name for name in left.state.dtype.names if left.state[name].tobytes() != right.state[name].tobytes()
-    ]
 
 
 def run(backend, sweeps, moves, **case):

@@ -5,22 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.chain_cases import make_case
-from test_stripes import response
+from support.shard_cases import sharded
+from support.stripe_cases import response
 
 from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS
 from raytpnn.engine.rows.subset_options import SubsetUse
-from raytpnn.engine.sharded_chain import ShardedChain
 from raytpnn.model.prior import Prior
 
 PRIOR = Prior(K_max=6, max_order=3, gamma_adding=0.1, C0=0.0)
 FIELDS = ("K", "order", "features", "b", "gamma", "beta", "scalar", "fit", "size")
-
-
-def sharded(case, shards):
-    """The chain of a case, in shards."""
-    chain = case.chain
-    made_of = case.problem, case.settings, chain.state.copy(), chain._run_block
-    return ShardedChain(*made_of, shards, chain.watched)
 
 
 def same(a, b):

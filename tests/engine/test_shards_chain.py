@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.chain_cases import make_case
-from test_invariance import LIMIT, SWEEPS
-from test_shards import sharded
-from test_stripes import response
+from support.shard_cases import sharded
+from support.stripe_cases import response
+from support.twins import LIMIT, SWEEPS
 
 import raytpnn
 from raytpnn.chains.plan import Length, make_plan

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.chain_cases import make_case, random_bins
+from support.chain_cases import make_case
+from support.stripe_cases import response
 
 from raytpnn.engine.reference.execution import doubles, reference_of
 from raytpnn.engine.sweeps.sweep import run_block
-from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK, STRIPES, stripe_starts
 from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum
@@ -32,14 +32,6 @@ def test_up_to_sixteen_blocks_stripes_change_no_sum():
         assert stripe_sum(x[:n], stripe_starts(n)) == row_sum(x[:n])
     # Beyond, they do: the order of additions is that of stripes.
     assert stripe_sum(x, stripe_starts(len(x))) != row_sum(x)
-
-
-def response(family, n, p, seed):
-    """One that depends on the features, so that there are terms to sum over."""
-    rng = np.random.default_rng(seed)
-    codes = random_bins(n, p, seed).codes.astype(float)
-    signal = sum(np.sin((j + 2) * codes[j] / codes[j].max()) for j in range(p))
-    return get_family(family).sample(rng, signal - signal.mean(), 0.1)
 
 
 def ran(family, n, stripe, backend, sweeps=3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.chain_cases import make_case
-from test_executions import differing
+from support.execution_cases import differing
 
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, SCREEN_WALK

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from support.cuda_cases import HostDevice
 from support.cuda_host.build import COMPILER, compile_library
-from test_cuda_runs import assert_same_run, fit
+from support.cuda_run_cases import assert_same_run, fit
 
 from raytpnn import Resources
 from raytpnn.chains.executors.ray_session import ClusterError
@@ -22,19 +21,9 @@ pytestmark = [
 ]
 
 
-def host_devices():
-    """What workers find by the environment variable."""
-    return (HostDevice(),)
-
-
-def two_devices():
-    """What a worker with two GPUs finds."""
-    return HostDevice(), HostDevice()
-
-
 def start(gpus, devices="host_devices"):
     tests = str(Path(__file__).parents[1])
-    variables = {HOOK: f"test_cuda_ray:{devices}", "PYTHONPATH": f"{tests}:{os.environ['PYTHONPATH']}"}
+    variables = {HOOK: f"support.device_hooks:{devices}", "PYTHONPATH": f"{tests}:{os.environ['PYTHONPATH']}"}
     ray.init(
         address="local",
         num_cpus=2,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.cuda_cases import POLICIES, HostDevice
 from support.cuda_host.build import COMPILER
-from support.run_cases import files_of
+from support.cuda_run_cases import assert_same_run, data, fit
 
 import raytpnn
 from raytpnn.engine.gpu import device as devices
@@ -18,33 +18,6 @@ from raytpnn.engine.gpu.device import DeviceError, missing_for_cuda
 from raytpnn.engine.rows import subset_options as subset_use
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
-SHORT = {"chains": 3, "warmup": 120, "draws": 90, "thin": 2, "seed": 7}
-
-
-def data(family="gaussian", n=30):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(n, 4))
-    X[rng.random(X.shape) < 0.05] = np.nan
-    f = np.sin(2 * np.nan_to_num(X[:, 0])) + np.nan_to_num(X[:, 1])
-    if family == "poisson":
-        return X, rng.poisson(np.exp(0.5 * f))
-    return X, f + 0.3 * rng.normal(size=n)
-
-
-def fit(out, backend, family="gaussian", **options):
-    X, y = data(family)
-    prior = raytpnn.Prior(K_max=8, max_order=3)
-    settings = {"prior": prior, "executor": "threads", **SHORT, **options}
-    return raytpnn.sample(X, y, family, backend=backend, out=out, **settings)
-
-
-def assert_same_run(left, right):
-    """Draws and checkpoints are the same, byte for byte."""
-    for under in ("draws", "checkpoint"):
-        ours, theirs = files_of(left, under), files_of(right, under)
-        assert list(ours) == list(theirs)
-        assert ours
-        assert [name for name in ours if ours[name] != theirs[name]] == []
 
 
 def fit_on_host(out, device, **options):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cuda_cases import HostDevice
 from support.cuda_host.build import COMPILER, compile_library
+from support.cuda_run_cases import assert_same_run
+from support.device_hooks import one_small_device
 from support.ray_cases import FAST_HEALTH_CHECKS
-from test_cuda_runs import assert_same_run
-from test_shards_ray import Killer, shared_files
+from support.shard_ray_cases import Killer, shared_files
 
 import raytpnn
 from raytpnn import Resources
@@ -34,18 +34,6 @@ TESTS = Path(__file__).parents[1]
 # Row blocks for all of four workers.
 N = 16_400
 SIZE = {"chains": 1, "warmup": 30, "draws": 30, "seed": 5}
-# Too little for all rows, enough for half of them.
-MEMORY = 1_100_000
-
-
-def one_device():
-    """What a worker with one GPU finds."""
-    return (HostDevice(memory_bytes=MEMORY),)
-
-
-def two_devices():
-    """What a worker with two GPUs finds."""
-    return HostDevice(memory_bytes=MEMORY), HostDevice(memory_bytes=MEMORY)
 
 
 def fit(out, **options):
@@ -83,7 +71,7 @@ def nodes(request, tmp_path_factory):
     head = {"num_cpus": 0, "include_dashboard": False, "_system_config": FAST_HEALTH_CHECKS, **memory}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     variables = {
-        HOOK: f"test_grid_ray:{'one_device' if gpus == 1 else 'two_devices'}",
+        HOOK: f"support.device_hooks:{'one_small_device' if gpus == 1 else 'two_small_devices'}",
         "PYTHONPATH": ":".join(str(part) for part in (path, TESTS, os.environ["PYTHONPATH"])),
         "NUMPY_NCCL_FOLDER": str(folder),
     }
@@ -128,7 +116,7 @@ def test_all_rows_do_not_fit_one_of_these_gpus(monkeypatch):
     """Workers of a team therefore have no others than their own."""
     monkeypatch.setattr(grid_choice, "OVERHEAD_ROWS", 0)
     monkeypatch.setattr(grid_choice, "MARGIN", 1)
-    with devices.use(*one_device()), pytest.raises(DeviceError, match="too little memory"):
+    with devices.use(*one_small_device()), pytest.raises(DeviceError, match="too little memory"):
         fit(None, executor="threads")
 
 

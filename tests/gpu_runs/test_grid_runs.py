@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.cuda_cases import HostDevice
 from support.cuda_host.build import COMPILER
-from test_cuda_runs import assert_same_run, data, fit
+from support.cuda_run_cases import assert_same_run, data, fit
 
 import raytpnn
 from raytpnn.engine.gpu import device as devices

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.cuda_host.build import COMPILER, compile_library
 from support.grid_cases import expected_outcome, grid_verdict
-from test_kernels_mutants import run_sanitized
+from support.sanitized import run_sanitized
 
 from raytpnn.engine.gpu.kernel_files import kernel_folder
 

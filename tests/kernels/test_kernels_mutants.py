@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.cuda_chains import PLAIN, SCREENED, expected_states, verdict
-from support.cuda_host.build import COMPILER, HostError, build, compile_library, sanitizer_environment
+from support.cuda_host.build import COMPILER, HostError, build, compile_library
 from support.cuda_host.child import said_in_child
+from support.sanitized import run_sanitized
 
-import raytpnn
 from raytpnn.engine.gpu.kernel_files import kernel_folder
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ on the PATH")
@@ -167,15 +164,6 @@ def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
     folder = tmp_path / "kernels"
     shutil.copytree(kernel_folder(), folder)
     assert said_in_child(600, verdict, expected, folder) == "same"
-
-
-def run_sanitized(script, *arguments):
-    tests = Path(__file__).parents[1]
-    package = Path(raytpnn.__file__).parents[1]
-    paths = os.pathsep.join([str(tests), str(package)])
-    environment = os.environ | sanitizer_environment() | {"PYTHONPATH": paths}
-    command = [sys.executable, "-P", str(script), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
 
 
 @pytest.mark.kernels

@@ -5,27 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from support.component_cases import reference_components
 from support.posterior_cases import random_frame, random_posterior
 
 from raytpnn.draws.draws import Draws
 from raytpnn.forward import norms
-from raytpnn.forward.forward_numpy import term_values
 from raytpnn.posterior.effects import components
 from raytpnn.posterior.effects.curves import credible_bands
 from raytpnn.posterior.posterior import Posterior
-
-
-def reference_components(post, codes):
-    """f_S of every draw at every row by dict from sorted names, (D, n) each, term by term."""
-    total = {}
-    draws = post.draws
-    for i in range(draws.n_draws):
-        for term in range(draws.term_start[i], draws.term_start[i + 1]):
-            span = slice(draws.variable_start[term], draws.variable_start[term + 1])
-            key = tuple(post.bins.names[j] for j in sorted(draws.feature[span]))
-            f = total.setdefault(key, np.zeros((draws.n_draws, codes.shape[1])))
-            f[i] += term_values(draws, post.bins, term, codes)
-    return total
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 from support.ensemble_cases import SmallModel, mean_of_logs
-from test_tempering import likelihood_of_fit_alone, twin
+from support.tempering_cases import likelihood_of_fit_alone, twin
 
 from raytpnn.convergence.evidence import log_evidence
 from raytpnn.engine.tempering.options import Tempering

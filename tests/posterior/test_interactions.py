@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from support.component_cases import reference_components
 from support.posterior_cases import random_frame, random_posterior
-from test_components import reference_components
 
 from raytpnn.posterior.effects import shapley as shapley_intervals
 from raytpnn.posterior.evaluate import stability

@@ -19,7 +19,7 @@ from support.report_cases import CASES, EVIL, classes, counts, mixed
 import raytpnn
 from raytpnn.posterior.compared import evidence_of
 from raytpnn.report import names, write_report
-from raytpnn.report.page import write_report as page
+from raytpnn.report.page import write as page
 from raytpnn.report.page.sections.effects import leading_effects
 from raytpnn.report.page.verdict import verdict_of
 from raytpnn.report.plots.shapley import shapley_by_column

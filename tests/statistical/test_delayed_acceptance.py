@@ -12,10 +12,10 @@ from functools import cache
 import numpy as np
 import pytest
 from numba import njit
+from support.calibration_cases import LEVEL, calibration
 from support.chain_cases import make_case
-from test_calibration import LEVEL, calibration
-from test_invariance import FAMILIES, LIMIT, largest_z, only, twin
-from test_prior_recovery import run_without_data
+from support.prior_recovery_cases import run_without_data
+from support.twins import FAMILIES, LIMIT, largest_z, only, twin
 
 from raytpnn.engine.jit.pointers import problem_at, work_at
 from raytpnn.engine.moves.delayed_acceptance import log_birth_screen

@@ -9,29 +9,21 @@ new seeds; the seeds are fixed.
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from numba import njit
-from support.chain_cases import NO_MOVES, make_case
+from support.chain_cases import make_case
+from support.twins import (
+    FAMILIES,
+    LIMIT,
+    TWINS,
+    largest_z,
+    only,
+    twin,
+)
 
-from raytpnn.engine.jit.pointers import doubles
 from raytpnn.engine.moves import langevin
 from raytpnn.engine.moves.options import Moves
-from raytpnn.engine.reference.rebinding import rebuild
-from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
-from raytpnn.engine.rows.feature_sets import terms_on_set, weight_off_set
-from raytpnn.engine.sweeps.sweep import run_block
 from raytpnn.model.prior import Prior
-from raytpnn.numerics.elementary import log
-
-LIMIT = 4.5
-SWEEPS = 40
-FAMILIES = ["gaussian", "bernoulli", "poisson"]
-
-
-def only(**moves) -> Moves:
-    return Moves(**{**NO_MOVES, "adapt": False, **moves})
-
 
 MOVES = {
     "birth_death": only(birth_death_attempts=5),
@@ -48,29 +40,6 @@ MOVES = {
     "joining": only(restructure=True, q_join=0.95),
     "all together": Moves(adapt=False, step_size=0.9),
 }
-
-
-def largest_z(
-    moves: Moves, family: str, repetitions: int, block=None, seed: int = 3, prior: Prior | None = None, **more
-) -> tuple[float, float]:
-    """Largest |z| over the functionals, and the share of repetitions that changed anything."""
-    case = make_case(family, n=12, p=4, prior=prior, moves=moves, run_block=block, seed=seed, **more)
-    case.rng = np.random.default_rng(seed)
-    case.chain.state.log_step[:] = np.log(moves.step_size)
-    case.chain.state.walk_step[:] = np.log(moves.step_size)
-    differences = []
-    for repetition in range(repetitions):
-        case.load(case.prior_draw(), repetition)
-        case.simulate_response()
-        case.compute_fit()
-        before = case.statistics()
-        case.chain.run(0, SWEEPS, SWEEPS, 1)
-        differences.append(case.statistics() - before)
-    change = np.array(differences)
-    spread = change.std(axis=0)
-    moved = spread > 1e-9
-    z = change.mean(axis=0)[moved] / (spread[moved] / np.sqrt(repetitions))
-    return float(np.abs(z).max(initial=0.0)), float(np.mean(np.any(np.abs(change) > 1e-9, axis=1)))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -99,91 +68,6 @@ def test_moves_leave_the_posterior_of_the_paper_prior_invariant(family):
     z, changed = largest_z(MOVES["all together"], family, 2000, prior=prior)
     assert changed > 0.2
     assert z < LIMIT
-
-
-def twin(**broken):
-    """The compiled sampler with some functions replaced."""
-    return rebuild(run_block, broken, lambda function: njit(function, nogil=True, error_model="numpy"))
-
-
-@njit
-def no_count_ratio(K, K_max):
-    return 0.0
-
-
-@njit
-def deleting_by_the_old_complement(problem, settings, small, d, feature):
-    """As published: the feature's weight over the complement of the larger set."""
-    weight = doubles(problem.feature_weight, problem.p)[feature]
-    off = weight_off_set(problem, small, d)
-    forward = log(settings.q_add) + log(weight / (off - weight))
-    backward = log(settings.q_delete / (d + 1.0))
-    return forward - backward
-
-
-@njit
-def no_jacobian(settings, gamma, b_gamma):
-    return (settings.a_gamma - 1.0) * log(gamma) - gamma / b_gamma
-
-
-@njit
-def no_weights(problem, features, d, feature):
-    return 0.0
-
-
-@njit
-def no_determinant(precision, size):
-    return 0.0
-
-
-@njit
-def height_forgotten_where_proposed(problem, settings, work, features, b, gamma, d):
-    """Tables of a term; where they are of the proposed point, of one without heights."""
-    proposed = b[0] == work.trial_b[0, 0]
-    bounded = work.bounded
-    if proposed:
-        work.bounded = 0
-    inside = True
-    for j in range(d):
-        c = factor_table(problem, work, j, features[j], b[j], gamma[j])
-        inside = inside and c >= SMALLEST_MEAN
-        if inside:
-            slope_tables(problem, work, settings.max_order, j, features[j], b[j], gamma[j], c)
-    work.bounded = bounded
-    return inside
-
-
-@njit
-def every_set_alone(settings, state, features, d, skip):
-    return settings.log_set_prior[d]
-
-
-@njit
-def term_itself_counted(state, features, d, skip):
-    """All terms on a set, the one that leaves it too."""
-    return terms_on_set(state, features, d, -1)
-
-
-TWINS = {
-    "height forgotten in the Langevin acceptance": (
-        "langevin",
-        {"term_tables": height_forgotten_where_proposed},
-    ),
-    "sharing forgotten in the ratio": ("birth_death", {"log_set_weight": every_set_alone}),
-    "sharing forgotten when a set is changed": ("restructure", {"log_set_weight": every_set_alone}),
-    "the term itself counted in joining": ("joining", {"terms_on_set": term_itself_counted}),
-    "log((K+1)/(Kmax-K)) dropped": ("birth_death", {"log_count_ratio": no_count_ratio}),
-    "reverse complement forgotten in Deleting": (
-        "restructure",
-        {"log_deleting_ratio": deleting_by_the_old_complement},
-    ),
-    "weights of two exchanged features forgotten": (
-        "changing, location and scale kept",
-        {"log_pick": no_weights},
-    ),
-    "log-gamma Jacobian left out": ("langevin", {"log_gamma_prior": no_jacobian}),
-    "log-determinant of the scale left out": ("langevin", {"log_determinant": no_determinant}),
-}
 
 
 @pytest.mark.parametrize("name", TWINS)

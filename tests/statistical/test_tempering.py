@@ -7,14 +7,12 @@ import pytest
 from numba import njit
 from support.chain_cases import make_case
 from support.ensemble_cases import flat_case, make_ensemble
-from test_invariance import LIMIT
-from test_prior_recovery import PRIOR, checks
+from support.prior_recovery_cases import PRIOR, checks
+from support.tempering_cases import likelihood_of_fit_alone, twin
+from support.twins import LIMIT
 
-from raytpnn.engine.backends import EnsembleRunner
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import FIT_LOGLIK, NUISANCE, TEMPERATURE
-from raytpnn.engine.reference.rebinding import rebuild
-from raytpnn.engine.sweeps import ensemble as compiled_ensemble
 from raytpnn.engine.sweeps.swap import full_log_likelihood
 from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
@@ -24,24 +22,10 @@ SWEEPS = 20
 FIXED = Tempering(2, t_min=0.0, adapt=False)
 
 
-def twin(**broken) -> EnsembleRunner:
-    """The compiled ensemble with some functions replaced."""
-
-    def copy(function):
-        return rebuild(function, broken, lambda source: njit(source, nogil=True, error_model="numpy"))
-
-    return EnsembleRunner(compiled_ensemble.begin_replicas, None, None, copy(compiled_ensemble.run_ensemble))
-
-
 @njit
 def flipped_ratio(settings, hot, cold):
     gap = hot.scalar[TEMPERATURE] - cold.scalar[TEMPERATURE]
     return gap * (full_log_likelihood(settings, hot) - full_log_likelihood(settings, cold))
-
-
-@njit
-def likelihood_of_fit_alone(settings, state):
-    return state.scalar[FIT_LOGLIK] / state.scalar[NUISANCE]
 
 
 def level_statistics(case, replicas) -> np.ndarray:

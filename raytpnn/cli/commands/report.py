@@ -26,7 +26,7 @@ def report(
             f"the run {shown(run)} is not on this machine: say where to write", param_hint="--out"
         )
     from raytpnn.posterior.storage import load
-    from raytpnn.report.page import write_report
+    from raytpnn.report.page.write import write_report
     from raytpnn.storage.places.place import Place
     from raytpnn.validation.results import read_validation
 

@@ -1,9 +1,9 @@
 """Learning the encoding of Parquet files that may be larger than memory, in two passes.
 
 The first pass makes a summary of every column (`raytpnn.data.encoding.summary`) and bins of it; the second
-writes the codes of all rows and counts the rows of every bin, so that marginals are exact whatever the summary left out.
-Both go over pieces of the files at the same time, a few columns after another; what comes out does not depend
-on who does which piece.
+writes the codes of all rows and counts the rows of every bin, so that marginals are exact whatever the
+summary left out. Both go over pieces of the files at the same time, a few columns after another; what comes
+out does not depend on who does which piece.
 """
 
 from __future__ import annotations

@@ -10,25 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine import (
-    device_layout,
-    grid_layout,
-    layout,
-    prior_draw,
-    random,
-    rows,
-    subset,
-    swap,
-    tables,
-)
+from raytpnn.engine import records as layout
+from raytpnn.engine.gpu import grid_records as grid_layout
+from raytpnn.engine.gpu import records as device_layout
 from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import birth_death, coefficient, langevin
 from raytpnn.engine.moves import change_features as restructure
 from raytpnn.engine.moves import delayed_acceptance as screen
 from raytpnn.engine.moves import proposed_term as trial
 from raytpnn.engine.moves import random_walk as walk
+from raytpnn.engine.rows import factor_tables as tables
+from raytpnn.engine.rows import row_passes as rows
+from raytpnn.engine.rows import subset
+from raytpnn.engine.sweeps import prior_draw, swap
 from raytpnn.families import FAMILIES, base
-from raytpnn.numerics import constants, lanes, philox
+from raytpnn.numerics import constants, lanes, philox, random
 
 __all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
 
