@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from raytpnn.data.annotation import Annotation
 from raytpnn.data.tables.tables import ArrayTable, FrameTable, Selection, SparseTable, Table, as_table
-from raytpnn.expression.annotation import Annotation
 
 __all__ = ["COLLAPSE", "LOG2", "Preparation", "Prepared", "prepare"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.annotation import Annotation
 from raytpnn.data.tables.tables import quoted
-from raytpnn.expression.annotation import Annotation
 from raytpnn.expression.expression import Expression, assemble
 from raytpnn.expression.sample_lines import as_cells
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.annotation import Annotation
 from raytpnn.data.tables.tables import ArrayTable, SparseTable, Table
-from raytpnn.expression.annotation import Annotation
 
 if TYPE_CHECKING:
     import pandas as pd

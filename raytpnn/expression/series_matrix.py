@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from raytpnn.data.encoding.buffers import Growable
+from raytpnn.data.tables.series_matrix_start import BEGIN, END, GZIP
 from raytpnn.data.tables.tables import quoted
 from raytpnn.expression.sample_lines import sample_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["is_series_matrix", "read_header", "read_series_matrix"]
+__all__ = ["read_header", "read_series_matrix"]
 
-BEGIN, END = b"!series_matrix_table_begin", b"!series_matrix_table_end"
-GZIP = b"\x1f\x8b"
-FIRST_WORDS = (b"!Series_", b"!Sample_", BEGIN)
 # Text parsed at once: no burden on memory, and large enough for the parser to be fast.
 BLOCK_BYTES = 1 << 20
 LARGEST = float(np.finfo(np.float32).max)
@@ -42,19 +40,6 @@ def opened(path: Path) -> Iterator[BinaryIO]:
                 yield buffered
         else:
             yield file
-
-
-def is_series_matrix(path: Path) -> bool:
-    """Whether the first line that is not blank is one of a series matrix."""
-    with path.open("rb") as file:
-        start = file.read(1 << 14)
-    if start[:2] == GZIP:
-        try:
-            # As far as it goes: whether the file is whole shows when it is read.
-            start = zlib.decompressobj(31).decompress(start, 4096)
-        except zlib.error:
-            return False
-    return start.lstrip().startswith(FIRST_WORDS)
 
 
 class Lines:

@@ -10,13 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["EXECUTORS", "in_order", "on_ray", "ray_is_connected", "result_of"]
+__all__ = [
+    "EXECUTORS",
+    "in_order",
+    "node_address",
+    "on_ray",
+    "ray_is_connected",
+    "result_of",
+    "shared_in_order",
+]
 
 EXECUTORS = ("auto", "ray", "threads")
 # Tasks under way a core of a cluster: one that runs and one that waits, so that no core is idle.
 TASKS_A_CORE = 2
 # Results that may wait on Ray: they are some megabytes each.
 MOST_AHEAD = 64
+
+# What this worker process was given last by `shared_in_order`, by the reference it came by.
+used_last: dict[str, Any] = {}
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -128,3 +139,57 @@ def result_of(reference: Any) -> Any:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as problem:
         raise (problem.cause if isinstance(problem.cause, Exception) else problem) from None
+
+
+def shared_in_order(
+    work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], tasks_a_core: int = TASKS_A_CORE
+) -> Iterator[Result]:
+    """Results of work(shared, task) as Ray tasks, in order.
+
+    What is shared is put into the object store once. Only a few results wait there at a time: a task starts
+    when an earlier result has been taken.
+
+    Parameters
+    ----------
+    work : callable
+        Picklable, as the tasks are.
+    shared : object
+    tasks : sequence
+    tasks_a_core : int
+        Tasks under way at a time, for every core of the cluster.
+    """
+    import ray
+
+    # In a list, so that Ray hands on the reference and a worker fetches what is shared once, not once a task.
+    reference = [ray.put(shared)]
+    remote: Any = ray.remote(num_cpus=1)(_run_shared)
+    at_a_time = max(2, tasks_a_core * int(ray.cluster_resources().get("CPU", 1)))
+    waiting: deque[Any] = deque()
+    try:
+        for task in tasks:
+            waiting.append(remote.remote(work, reference, task))
+            if len(waiting) >= at_a_time:
+                yield result_of(waiting.popleft())
+        while waiting:
+            yield result_of(waiting.popleft())
+    finally:
+        for unfinished in waiting:
+            ray.cancel(unfinished)
+
+
+def _run_shared(work: Callable[[Any, Task], Result], reference: list[Any], task: Task) -> Result:
+    """What a Ray task of `shared_in_order` does."""
+    import ray
+
+    key = reference[0].hex()
+    if key not in used_last:
+        used_last.clear()
+        used_last[key] = ray.get(reference[0])
+    return work(used_last[key], task)
+
+
+def node_address() -> str:
+    """Address of the node of the cluster that this process is on."""
+    import ray
+
+    return ray.util.get_node_ip_address()

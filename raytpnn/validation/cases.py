@@ -14,7 +14,7 @@ from raytpnn.data.tables.tables import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raytpnn.expression.annotation import Annotation
+    from raytpnn.data.annotation import Annotation
 
 __all__ = ["Cases", "RowsOf"]
 

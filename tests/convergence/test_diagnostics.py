@@ -9,10 +9,11 @@ import pytest
 from support.posterior_cases import random_posterior
 
 from raytpnn.convergence.diagnostics import assess, by_chain, convergence_table
+from raytpnn.convergence.effects import effects
 from raytpnn.draws.draws import Draws
 from raytpnn.forward.forward_numpy import latent, term_values
 from raytpnn.forward.probe import Sizes, probe_of
-from raytpnn.posterior.compared import compared_quantities, effects
+from raytpnn.posterior.compared import compared_quantities
 from raytpnn.posterior.posterior import Posterior
 
 

@@ -10,12 +10,12 @@ import pytest
 from support.expression_cases import matrix
 
 import raytpnn
+from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoding import buffers as growable
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.preparation import Preparation, prepare
 from raytpnn.data.tables.tables import ArrayTable
 from raytpnn.expression.adjustment import Adjustment
-from raytpnn.expression.annotation import Annotation
 from raytpnn.expression.expression import Expression
 
 SHORT = {"chains": 1, "warmup": 30, "draws": 30, "family": "bernoulli"}

@@ -1,4 +1,4 @@
-"""Devices that the workers of a test find by the environment variable `HOOK` of `raytpnn.engine.gpu.device`."""
+"""Devices that the workers of a test find by the environment variable `HOOK` of `engine.gpu.device`."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import numpy as np
 from raytpnn.chains.monitoring.watched import Watched
 from raytpnn.convergence.advice import LEAST_ESS_A_CHAIN
 from raytpnn.convergence.diagnostics import assess, decides
+from raytpnn.convergence.effects import effects
 from raytpnn.forward.probe import Sizes
-from raytpnn.posterior.compared import effects
 from raytpnn.storage.formats.length import GROWTH, Length
 
 __all__ = ["GROWTH", "Convergence", "Monitor"]

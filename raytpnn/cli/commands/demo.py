@@ -60,7 +60,7 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     """Convergence, score on held-out rows and leading components."""
     import numpy as np
 
-    from raytpnn.cli.commands.diagnose import tell_judgement
+    from raytpnn.cli.screen.judgement import tell_judgement
     from raytpnn.cli.screen.summary import components_table, kept_words
     from raytpnn.cli.screen.text import new_console, tell
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raytpnn.cli.group import CONVERGED, NOT_CONVERGED, say
+from raytpnn.cli.screen.judgement import tell_judgement
 from raytpnn.cli.screen.text import figure, new_console, new_table, tell
 
 if TYPE_CHECKING:
     from raytpnn.cli.screen.health import Health
-    from raytpnn.convergence.advice import Judgement
 
-__all__ = ["diagnose", "tell_judgement"]
+__all__ = ["diagnose"]
 
 WORST = 8
 # Names of moves that let the table fit a terminal of 80 columns.
@@ -86,18 +86,6 @@ def print_health(health: Health) -> None:
     tell(console, "\nChains: means over their draws, then the share of proposals accepted by move")
     console.print(chain_table(health))
     tell(console, LONG)
-
-
-def tell_judgement(console: Any, judgement: Judgement) -> None:
-    """Tell whether chains converged, which of them are odd, and what to do."""
-    tell(console, "\nDid it converge? " + judgement.headline)
-    for odd in judgement.odd:
-        what = "is stuck" if odd.kind == "stuck" else "is apart from the others"
-        tell(console, f"Chain {odd.chain} {what}: {odd.reason}.")
-    if judgement.advice:
-        tell(console, "\nWhat to do:")
-    for advice in judgement.advice:
-        tell(console, f"- {advice}")
 
 
 def worst_table(health: Health) -> Any:

@@ -20,8 +20,8 @@ LONGEST_NAME = 40
 def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float | None) -> None:
     """Tell how a run ended, and end the program with the exit code for it."""
     from raytpnn.chains.observe.progress import duration
-    from raytpnn.cli.commands.diagnose import tell_judgement
     from raytpnn.cli.screen.health import examine
+    from raytpnn.cli.screen.judgement import tell_judgement
 
     console = new_console()
     seconds = duration(post.config["sampling_seconds"])

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from raytpnn.data.tables.arrow import ArrowTable, data_columns
+from raytpnn.data.tables.series_matrix_start import is_series_matrix
 from raytpnn.data.tables.short_lines import first_short_line
 from raytpnn.data.tables.tables import FrameTable, Table, unique_names
 
@@ -80,8 +81,6 @@ def ending_of(path: Path) -> str:
 
 def is_expression_file(path: Path) -> bool:
     """Whether a file can only be expression data: AnnData, 10x, or by its content a GEO series matrix."""
-    from raytpnn.expression.series_matrix import is_series_matrix
-
     ending = ending_of(path)
     return ending in (".h5ad", ".h5") or (ending in ("", ".txt", ".tsv", ".gz") and is_series_matrix(path))
 

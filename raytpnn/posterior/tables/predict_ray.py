@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.parallel.ordered_map import TASKS_A_CORE, result_of
+from raytpnn.parallel.ordered_map import TASKS_A_CORE, node_address, shared_in_order
 from raytpnn.parallel.ordered_map import ray_is_connected as connected
 from raytpnn.parallel.threads import at_most
 from raytpnn.posterior.tables.predict_table import Wanted, predict_piece
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["connected", "predict_pieces"]
-
-# The posterior that this worker process used last, by the reference it came by.
-used_last: dict[str, Posterior] = {}
 
 
 def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted) -> Iterator[pa.Table]:
@@ -37,24 +34,9 @@ def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted
     pieces : sequence of Piece
     wanted : Wanted
     """
-    import ray
-
-    # In a list, so that Ray hands on the reference and a worker fetches the posterior once, not once a task.
-    reference = [ray.put(for_prediction(posterior))]
-    task = ray.remote(num_cpus=1)(run_piece)
-    at_a_time = max(2, TASKS_A_CORE * int(ray.cluster_resources().get("CPU", 1)))
-    waiting: deque[Any] = deque()
-    ahead = iter(pieces)
-    try:
-        for piece in ahead:
-            waiting.append(task.remote(reference, piece, wanted))
-            if len(waiting) >= at_a_time:
-                yield from result_of(waiting.popleft())
-        while waiting:
-            yield from result_of(waiting.popleft())
-    finally:
-        for unfinished in waiting:
-            ray.cancel(unfinished)
+    work = partial(run_piece, wanted=wanted)
+    for tables in shared_in_order(work, for_prediction(posterior), pieces, TASKS_A_CORE):
+        yield from tables
 
 
 def for_prediction(posterior: Posterior) -> Posterior:
@@ -68,19 +50,12 @@ def for_prediction(posterior: Posterior) -> Posterior:
     return Posterior(posterior.draws, posterior.encoder, bins, family, np.empty(0), classes=classes)
 
 
-def run_piece(reference: list[Any], piece: Piece, wanted: Wanted) -> list[pa.Table]:
+def run_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> list[pa.Table]:
     """Predict one piece on one core: what a task does."""
-    import ray
-
-    key = reference[0].hex()
-    if key not in used_last:
-        used_last.clear()
-        used_last[key] = ray.get(reference[0])
     if not piece.path.is_file():
-        node = ray.util.get_node_ip_address()
         raise FileNotFoundError(
-            f"node {node} does not see {str(piece.path)!r}; put the files where all nodes of the cluster see "
-            "them, or give executor='threads'"
+            f"node {node_address()} does not see {str(piece.path)!r}; put the files where all nodes of the "
+            "cluster see them, or give executor='threads'"
         )
     with at_most(1):
-        return list(predict_piece(used_last[key], piece, wanted))
+        return list(predict_piece(posterior, piece, wanted))
