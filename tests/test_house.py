@@ -143,9 +143,17 @@ def round_trips(arrows: list[Arrow], packages: set[str], known: set[tuple[str, s
     """Sets of rooms that import each other, in one step or several; arrows that are known are left out."""
     graph: dict[str, set[str]] = {}
     for arrow in arrows:
-        if arrow.types_only or arrow[:2] in UPWARDS or not floor_of(arrow.source) or not floor_of(arrow.target):
+        if (
+            arrow.types_only
+            or arrow[:2] in UPWARDS
+            or not floor_of(arrow.source)
+            or not floor_of(arrow.target)
+        ):
             continue
         own, other = room_of(arrow.source, packages), room_of(arrow.target, packages)
+        if arrow.source.rpartition(".")[0] == arrow.target.rpartition(".")[0]:
+            # Neighbours in one folder.
+            continue
         if own != other and (own, other) not in known:
             graph.setdefault(own, set()).add(other)
 
@@ -252,10 +260,7 @@ def house(tmp_path):
     for room in ("numerics", "engine", "engine/moves", "engine/rows"):
         write(f"{room}/__init__.py", "")
     write("numerics/lanes.py", "")
-    write(
-        "engine/moves/birth.py",
-        "from raytpnn.numerics.lanes import x\nfrom raytpnn.engine.rows import passes\n",
-    )
+    write("engine/moves/birth.py", "import raytpnn.numerics.lanes\nfrom raytpnn.engine.rows import passes\n")
     write("engine/rows/passes.py", "import raytpnn.numerics.lanes\n")
     return tmp_path, write
 

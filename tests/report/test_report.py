@@ -21,10 +21,10 @@ from raytpnn.posterior.compared import evidence_of
 from raytpnn.report import names, write_report
 from raytpnn.report.page import write as page
 from raytpnn.report.page.sections.effects import leading_effects
-from raytpnn.report.page.verdict import verdict_of
 from raytpnn.report.plots.shapley import shapley_by_column
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
+from raytpnn.report.verdict import verdict_of
 
 VOID = {"meta", "link", "img", "br", "hr"}
 

@@ -43,11 +43,9 @@ def for_prediction(posterior: Posterior) -> Posterior:
     """Posterior without the training rows: all that prediction needs."""
     from dataclasses import replace
 
-    from raytpnn.posterior.posterior import Posterior
-
     bins = replace(posterior.bins, codes=np.array(posterior.bins.codes[:, :0]))
     family, classes = posterior.family, posterior.classes
-    return Posterior(posterior.draws, posterior.encoder, bins, family, np.empty(0), classes=classes)
+    return type(posterior)(posterior.draws, posterior.encoder, bins, family, np.empty(0), classes=classes)
 
 
 def run_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> list[pa.Table]:

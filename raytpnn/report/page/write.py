@@ -12,7 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
-from raytpnn.report.page import html
+from raytpnn.report import html
 from raytpnn.report.page.sections.convergence import convergence_section
 from raytpnn.report.page.sections.effects import effects_section
 from raytpnn.report.page.sections.fit import fit_section, one_line

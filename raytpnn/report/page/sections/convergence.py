@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from raytpnn.convergence.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
 from raytpnn.posterior.compared import evidence_of
+from raytpnn.report import html
 from raytpnn.report.names import number, shorten
-from raytpnn.report.page import html
-from raytpnn.report.page.pictures import picture
-from raytpnn.report.page.verdict import verdict_of
+from raytpnn.report.pictures import picture
 from raytpnn.report.plots.traces import DEFAULT, plot_ranks, plot_trace
+from raytpnn.report.verdict import verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.report import html
 from raytpnn.report.names import TIMES, latent_unit, shorten
-from raytpnn.report.page import html
-from raytpnn.report.page.pictures import picture
+from raytpnn.report.pictures import picture
 from raytpnn.report.plots.effects import plot_effect
 from raytpnn.report.plots.heatmaps import plot_interaction
 from raytpnn.report.plots.slices import plot_slices

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.report import html
 from raytpnn.report.names import number, percent, shorten
-from raytpnn.report.page import html
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior

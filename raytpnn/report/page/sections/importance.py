@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from raytpnn.data.encoding.encoder import LEVEL
 from raytpnn.posterior.effects.genes import BETWEEN
+from raytpnn.report import html
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
-from raytpnn.report.page import html
-from raytpnn.report.page.pictures import picture
+from raytpnn.report.pictures import picture
 from raytpnn.report.plots.importance import bars_height, plot_importance
 from raytpnn.report.plots.shapley import plot_shapley
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.posterior.evaluate import scores
+from raytpnn.report import html
 from raytpnn.report.names import number, percent
-from raytpnn.report.page import html
-from raytpnn.report.page.pictures import picture
+from raytpnn.report.pictures import picture
 from raytpnn.report.plots.calibration import draw_calibration
 from raytpnn.report.quality import Assessment, assess
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.posterior.evaluate.mixture import mixture_quantiles
+from raytpnn.report import html
 from raytpnn.report.names import latent_unit, number, probability, shorten
-from raytpnn.report.page import html
-from raytpnn.report.page.pictures import picture
+from raytpnn.report.pictures import picture
 from raytpnn.report.plots.shapley import shapley_by_column
 from raytpnn.report.plots.waterfall import Explanation, draw_explanation, explain, waterfall_height
 from raytpnn.report.rows import Rows, column_text, pick

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from raytpnn.report.page import html
+from raytpnn.report import html
 from raytpnn.validation.text import SCORE_COLUMNS, number, score_rows, sentences
 
 if TYPE_CHECKING:
