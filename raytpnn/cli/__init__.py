@@ -1,7 +1,16 @@
-"""The command line, `raytpnn`: a module a command. Nothing heavy is imported before the command runs.
+"""The command line, `raytpnn`. Nothing heavy is imported before the command runs.
 
 Exit codes: 0 done (converged, if a target was given); 3 done, but not converged; 130 interrupted; 2 wrong
 use; 1 any other error, told in one line. RAYTPNN_DEBUG=1 shows where an error comes from.
+
+commands  The commands, one file each.
+inputs    What a user asks for: flags, config file, columns of the table.
+machine   What this machine has, and whether its GPUs compute what the CPU computes.
+screen    What is shown: text and figures, the end of a run, how its chains fare.
+__main__  `python -m raytpnn.cli`.
+group     All commands: how their errors, warnings and interrupts reach the user.
+names     Names that the user may have misspelt.
+note      `RUN/command.json`: what the command line knows about a run that the sampler does not need.
 """
 
 from __future__ import annotations

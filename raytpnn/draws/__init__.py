@@ -1,1 +1,9 @@
-"""Room draws."""
+"""Draws of many chains, and their Parquet.
+
+In: the states that chains kept. Out: flat arrays, one row per draw; files and tables of them.
+
+check    Draws that come from a file, checked before compiled code relies on them.
+draws    Pooled draws: flat arrays, a row a draw, terms and their variables behind offsets.
+frames   Draws as tables a person can read.
+parquet  Draws as Parquet: one row a draw, scalars as columns, terms as list columns.
+"""

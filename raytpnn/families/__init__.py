@@ -1,4 +1,15 @@
-"""Families of responses, one file each."""
+"""Families of responses, one file each.
+
+In: a response y and the latent function f. Out: log-likelihood, derivatives, start, predictive law.
+`get_family` finds
+one by its name.
+
+base       What a family of responses has to say.
+bernoulli  Binary responses: f is the log odds.
+dispatch   Which compiled kernel belongs to which family code: a new family adds its line here.
+gaussian   Gaussian responses: f is the mean, eta the noise variance.
+poisson    Counts: f is the log of the mean.
+"""
 
 from __future__ import annotations
 

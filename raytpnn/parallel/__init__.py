@@ -1,1 +1,7 @@
-"""Room parallel."""
+"""One function over many tasks: in threads of this process, or as Ray tasks.
+
+In: a function and a sequence of tasks. Out: their results, in the order of the tasks.
+
+ordered_map  One function over many tasks, results in the order of the tasks: in threads here, or on Ray.
+threads      Tasks over the cores of this machine, in threads: compiled code and NumPy release the GIL.
+"""

@@ -1,4 +1,16 @@
-"""What a person looks at: plots and the HTML page. Plots need matplotlib: pip install 'raytpnn[report]'."""
+"""What a person looks at: plots and the HTML page. Plots need matplotlib: pip install 'raytpnn[report]'.
+
+In: a posterior. Out: matplotlib axes, or one HTML file.
+
+page      One self-contained HTML page about a posterior.
+plots     One file for each kind of plot.
+html      Pieces of HTML. Whatever is text is escaped here, and nowhere else.
+names     Names and numbers as they stand in plots and tables.
+pictures  Figures as text to put into a page.
+quality   How good predictions are: leave-one-out on training rows, plain on others.
+rows      Rows to look at: those of training, which are kept encoded, or new ones of the user.
+verdict   Did the chains converge: the answer of `raytpnn.convergence.advice`, with its reasons.
+"""
 
 from __future__ import annotations
 

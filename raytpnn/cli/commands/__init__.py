@@ -1,1 +1,18 @@
-"""Room commands."""
+"""The commands, one file each.
+
+In: arguments and flags. Out: text on the screen, files, an exit code.
+
+demo      `raytpnn demo`.
+diagnose  `raytpnn diagnose`.
+doctor    `raytpnn doctor`.
+fit       `raytpnn fit`.
+genes     `raytpnn genes`.
+inspect   `raytpnn inspect`.
+predict   `raytpnn predict`.
+repair    `raytpnn repair`.
+report    `raytpnn report`.
+resume    `raytpnn resume`.
+tune      `raytpnn tune`.
+validate  Cross-validation as part of `raytpnn fit`.
+watch     `raytpnn watch`.
+"""

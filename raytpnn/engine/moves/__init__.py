@@ -1,1 +1,17 @@
-"""The moves of the sampler, one file each."""
+"""The moves of the sampler, one file each.
+
+In: the records of a chain. Out: the same records after a proposal was accepted or rejected.
+
+adaptation          Step sizes that learn in warm-up.
+birth_death         Birth of a term, random or stepwise, and death of one.
+change_features     Adding, deleting or changing a variable of one term, or taking another term's set.
+coefficient         The proposal of one coefficient given the rest: a Newton step along its basis function.
+delayed_acceptance  Delayed acceptance.
+joint_beta          All coefficients and the intercept at once.
+langevin            Langevin step of the numbers of one term: theta = (b, log gamma or gamma, beta).
+likelihood          What a change of one term does to the log-likelihood.
+options             What the sampler does in a sweep.
+proposed_term       Building basis functions, and what a term's removal leaves.
+random_walk         Random walk of the numbers of one term.
+scalars             Intercept, noise variance and the learned scales.
+"""
