@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.tables.tables import ArrayTable, FrameTable, Selection, SparseTable, Table, as_table
 
 __all__ = ["COLLAPSE", "LOG2", "Preparation", "Prepared", "prepare"]

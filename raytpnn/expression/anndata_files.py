@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.tables.tables import quoted
 from raytpnn.expression.expression import Expression, assemble
 from raytpnn.expression.sample_lines import as_cells

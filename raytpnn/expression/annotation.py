@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from raytpnn.data.annotation import Annotation
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.tables.tables import quoted
 
 __all__ = ["read_annotation"]

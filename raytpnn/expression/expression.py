@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.tables.tables import ArrayTable, SparseTable, Table
 
 if TYPE_CHECKING:

@@ -260,7 +260,7 @@ class Posterior(Fitted):
 
     def annotate(self, annotation: Any) -> Posterior:
         """Give the features the gene symbols of an annotation (see `raytpnn.read_annotation`) or its file."""
-        from raytpnn.data.annotation import Annotation
+        from raytpnn.data.gene_symbols import Annotation
         from raytpnn.expression.annotation import read_annotation
 
         told = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)

@@ -33,7 +33,7 @@ from raytpnn.validation.results import fingerprint
 from raytpnn.validation.splits import Scheme
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.gene_symbols import Annotation
 
 __all__ = ["Space", "tune", "tune_cases"]
 

@@ -14,7 +14,7 @@ from raytpnn.data.tables.tables import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.gene_symbols import Annotation
 
 __all__ = ["Cases", "RowsOf"]
 

@@ -25,7 +25,7 @@ from raytpnn.validation.summary import CrossValidation
 from raytpnn.validation.task import Fit, Task, permuted
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.gene_symbols import Annotation
 
 __all__ = ["cross_validate", "validate_cases"]
 

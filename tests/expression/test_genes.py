@@ -10,8 +10,8 @@ import pytest
 from support.posterior_cases import random_bins, random_draws
 
 import raytpnn
-from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.expression.annotation import read_annotation
 from raytpnn.families import get_family
 from raytpnn.model.basis import phi

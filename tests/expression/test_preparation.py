@@ -10,9 +10,9 @@ import pytest
 from support.expression_cases import matrix
 
 import raytpnn
-from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoding import buffers as growable
 from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.preparation import Preparation, prepare
 from raytpnn.data.tables.tables import ArrayTable
 from raytpnn.expression.adjustment import Adjustment

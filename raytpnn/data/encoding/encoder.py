@@ -17,7 +17,7 @@ from raytpnn.data.tables.cells import as_numbers, as_text, is_missing, refuse_in
 from raytpnn.data.tables.tables import Table, as_table, quoted
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.gene_symbols import Annotation
     from raytpnn.data.preparation import Preparation
 
 __all__ = ["BLOCK_CELLS", "LEVEL", "MISSING", "NUMERIC", "Encoder", "code_dtype"]

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.data.annotation import Annotation
 from raytpnn.data.encoding.encoder import LEVEL, MISSING, NUMERIC, Encoder
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.data.preparation import FORMULAS, Preparation
 from raytpnn.storage.checks import flag, item, list_of, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError

@@ -14,7 +14,7 @@ import numpy as np
 from raytpnn.data.tables.cells import NUMBER_KINDS, level_text, number_dtype, refuse_dates
 
 if TYPE_CHECKING:
-    from raytpnn.data.annotation import Annotation
+    from raytpnn.data.gene_symbols import Annotation
     from raytpnn.data.preparation import Preparation
 
 __all__ = ["ArrayTable", "FrameTable", "Selection", "SparseTable", "Table", "as_table", "series_values"]

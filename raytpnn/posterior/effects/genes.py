@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from raytpnn.data.annotation import Annotation
+from raytpnn.data.gene_symbols import Annotation
 from raytpnn.forward.ensemble import Ensemble
 from raytpnn.forward.norms import Norms, gathered
 from raytpnn.posterior.effects.columns import column_norms
