@@ -53,7 +53,10 @@ def fuzz(target: str, seed: int, first: int, count: int) -> dict:
         str(count),
         str(FIXTURES),
     ]
-    environment = os.environ | {"MALLOC_ARENA_MAX": "2", "PYTHONPATH": str(HERE)}
+    environment = os.environ | {
+        "MALLOC_ARENA_MAX": "2",
+        "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     last = done.stderr.strip().splitlines()[-1:]
     assert done.returncode == 0, (
