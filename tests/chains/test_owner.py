@@ -217,7 +217,7 @@ def test_a_new_folder_never_deletes_what_somebody_else_wrote(tmp_path):
 
 def test_two_fits_in_one_folder_at_a_time_leave_one_whole_run(tmp_path, whole):
     run = tmp_path / "run"
-    driver = "import sys\nfrom run_cases import fit\nfit(sys.argv[1])\n"
+    driver = "import sys\nfrom support.run_cases import fit\nfit(sys.argv[1])\n"
     processes = [start_driver(run, driver) for _ in range(2)]
     codes = sorted(process.wait(120) for process in processes)
     assert codes[0] == 0
