@@ -40,7 +40,7 @@ def stripe_sums(problem, work, stripe, count):
 
 @internal
 def combine(problem, work, count):
-    """Add the sums of all stripes in order; returns the address of the totals, which are 0 if a meeting broke."""
+    """Add the sums of all stripes in order; returns the address of the totals (0 after a broken meeting)."""
     address = work.partial + 8 * STRIPES * count
     total = doubles(address, count)
     for i in range(count):
