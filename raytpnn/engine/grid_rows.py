@@ -21,7 +21,7 @@ from raytpnn.engine.grid_layout import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_
 from raytpnn.engine.grid_shard import GridShard, RowSet
 from raytpnn.engine.layout import STOP
 from raytpnn.model.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.numerics.jit import compiled
+from raytpnn.numerics.jit import allocating
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["FIT", "TRIAL", "Exchange", "GridRows"]
@@ -57,7 +57,7 @@ class Build:
     features: list[int] = field(default_factory=list)
 
 
-@compiled
+@allocating
 def add_stripes(stripes):
     """Sums of stripes, or of processes, (16, columns), added in order."""
     total = np.zeros(stripes.shape[1])
