@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import raytpnn
-from examples.benchmarks.meet import EXPRESSION, TABLES, Sampled, Task, latent_rhat, read, scores
+from examples.benchmarks.meet import EXPRESSION, TABLES, Task, at_new_rows, latent_rhat, read, scores
 from examples.paper.splits import folds
 from raytpnn.data.encoder import Encoder
 from raytpnn.data.synthetic import make
@@ -82,10 +82,7 @@ def judge(task: Task, setting: dict[str, float], n_folds: int) -> np.ndarray:
         post = raytpnn.sample(
             X, y, family=task.family, chains=CHAINS, warmup=SWEEPS, draws=SWEEPS, prior=prior
         )
-        mean = post.predict_draws(part.X_new)
-        f = mean if task.family == "gaussian" else np.log(mean) - np.log1p(-mean)
-        variance = post.scalars()["nuisance"].to_numpy() if task.family == "gaussian" else None
-        sampled = Sampled(f.reshape(CHAINS, -1, len(held)), mean, variance, 0.0)
+        sampled = at_new_rows(post, part, CHAINS, 0.0)
         rhat = latent_rhat(sampled)
         found.append([*scores(part, sampled), np.median(rhat), rhat.max(), post.scalars()["K"].mean()])
     return np.mean(found, axis=0)

@@ -126,10 +126,20 @@ def sample_ours(task: Task, seed: int, **more: int) -> Sampled:
     begin = time.process_time()
     post = raytpnn.sample(task.X, task.y, family=task.family, chains=CHAINS, seed=seed, **more)
     spent = time.process_time() - begin
+    return at_new_rows(post, task, CHAINS, spent)
+
+
+def at_new_rows(post: raytpnn.Posterior, task: Task, chains: int, seconds: float) -> Sampled:
+    """What a posterior gives at the test rows."""
     mean = post.predict_draws(task.X_new)
-    f = mean if task.family == "gaussian" else np.log(mean) - np.log1p(-mean)
-    variance = post.scalars()["nuisance"].to_numpy() if task.family == "gaussian" else None
-    return Sampled(f.reshape(CHAINS, -1, len(task.y_new)), mean, variance, spent)
+    f, variance = mean, None
+    if task.family == "gaussian":
+        variance = post.scalars()["nuisance"].to_numpy()
+    else:
+        # Probabilities that round to 0 or 1 are held at the next number within.
+        inside = np.clip(mean, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+        f = np.log(inside) - np.log1p(-inside)
+    return Sampled(f.reshape(chains, -1, len(task.y_new)), mean, variance, seconds)
 
 
 def bartz(task: Task, seed: int, seconds: float | None) -> Sampled:
