@@ -53,7 +53,8 @@ def fuzz(target: str, seed: int, first: int, count: int) -> dict:
         str(count),
         str(FIXTURES),
     ]
-    environment = os.environ | {"MALLOC_ARENA_MAX": "2", "PYTHONPATH": str(HERE)}
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"MALLOC_ARENA_MAX": "2", "PYTHONPATH": path}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     last = done.stderr.strip().splitlines()[-1:]
     assert done.returncode == 0, (
