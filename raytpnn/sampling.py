@@ -16,7 +16,7 @@ import numpy as np
 from raytpnn.chains.account import options_of, outcome_of
 from raytpnn.chains.conduct import Ways, conduct, connected, empty_journal, journal_of
 from raytpnn.chains.coordinator import Finish, Goal
-from raytpnn.chains.ownership import check_free, new_run, owned
+from raytpnn.chains.ownership import check_free, new_run, owned, refuse_owner
 from raytpnn.chains.plan import Length, make_plan
 from raytpnn.chains.progress import Reporter, make_reporter
 from raytpnn.chains.ray_session import ray_is_meant
@@ -308,6 +308,8 @@ def resume(
     """
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     place = Place(run)
+    # Somebody may be preparing it.
+    refuse_owner(place)
     # What is no run gets no owner.
     Run.open(place)
     with owned(place, ways.reporter.say) as lease:

@@ -50,6 +50,7 @@ from raytpnn.storage.manifest import (
 from raytpnn.storage.manifest_check import check_plan
 from raytpnn.storage.npy_files import mapped_array
 from raytpnn.storage.place import Place, sha256_of_file
+from raytpnn.storage.retry import patiently
 from raytpnn.storage.uris import shown
 
 __all__ = ["Run", "check_to_go_on", "resumable"]
@@ -92,6 +93,26 @@ class Run:
 
         `codes`, if there is such a file, already holds the codes of the rows: it is moved.
         """
+
+        def write() -> dict[str, Any]:
+            return Run._write(place, plan, rows, encoder, classes, config, codes)
+
+        # An object store is borne with file by file. Of a failed attempt nothing stays; codes that were moved
+        # are still mapped, and written again.
+        manifest = write() if place.path is None else patiently(write, place.patience)
+        return Run(place, parse_manifest(as_json(manifest)), lease)
+
+    @staticmethod
+    def _write(
+        place: Place,
+        plan: Plan,
+        rows: TrainingRows,
+        encoder: Encoder,
+        classes: tuple[Any, ...] | None,
+        config: dict[str, Any],
+        codes: Path | None,
+    ) -> dict[str, Any]:
+        """Write a run that begins; its manifest."""
         with place.new_folder() as folder:
             write_rows(rows, folder, codes)
             encoder.save(folder / "encoder")
@@ -120,7 +141,7 @@ class Run:
             }
             for name in (BEGUN, MANIFEST):
                 (folder / name).write_bytes(as_json(manifest))
-        return Run(place, parse_manifest(as_json(manifest)), lease)
+        return manifest
 
     @staticmethod
     def open(place: Place, lease: Lease | None = None, fence: Fence | None = None) -> Run:
