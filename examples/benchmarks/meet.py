@@ -10,11 +10,11 @@ converged, or with --seconds for as many sweeps as fit in that time of a chain, 
 keeps at most 1,000 draws a chain, however many sweeps it takes, so that effective draws a second are
 compared by "ours-short": 1,000 sweeps of warm-up and 1,000 draws, as the two BARTs have. These get what they
 recommend: 200 trees, 1,000 sweeps of burn-in and 1,000 draws a chain for bartz, ten starts by the
-grow-from-root algorithm and 1,000 draws a chain for stochtree; --times 5 makes these three five times as long. R-hat (rank-normalised, split)
-and bulk ESS are those of f at the test rows: medians, and the largest R-hat. Seconds are processor time of
-all four chains, warm-up included; the process keeps to one core. Compilation is not counted: a short run
-comes first, for bartz one of the same shape. Real data is taken from the folder that RAYTPNN_DATA names; sets
-that are not there are left out, and the table says so.
+grow-from-root algorithm and 1,000 draws a chain for stochtree. --times 5 makes these three five times as
+long. R-hat (rank-normalised, split) and bulk ESS are those of f at the test rows: medians, and the largest
+R-hat. Seconds are processor time of all four chains, warm-up included; the process keeps to one core.
+Compilation is not counted: a short run comes first, for bartz one of the same shape. Real data is taken from
+the folder that RAYTPNN_DATA names; sets that are not there are left out, and the table says so.
 """
 
 from __future__ import annotations
