@@ -17,6 +17,7 @@ from numba import njit
 from raytpnn.engine.binding import rebuild
 from raytpnn.engine.memory import doubles
 from raytpnn.engine.moves import langevin
+from raytpnn.engine.rows import multiply_factor
 from raytpnn.engine.sets import terms_on_set, weight_off_set
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.sweep import run_block
@@ -92,6 +93,28 @@ def test_large_counts_leave_the_posterior_invariant():
     assert z < LIMIT
 
 
+# Terms are bounded, sets independent, scales fixed by the rule. Fewer terms, for the sake of time; an
+# intercept that leaves counts finite.
+DEFAULT = Prior(K_max=12, intercept_sd=0.5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all together",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("birth_death", "restructure", "langevin", "joint_beta", "intercept")
+        ),
+    ],
+)
+def test_move_leaves_the_posterior_of_the_default_prior_invariant(name, family):
+    z, changed = largest_z(MOVES[name], family, 1000, prior=DEFAULT)
+    assert changed > 0.2, "the move never moves: nothing was tested"
+    assert z < LIMIT
+
+
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
 def test_moves_leave_the_posterior_of_the_paper_prior_invariant(family):
     """Unbounded terms, each with a set of its own."""
@@ -154,6 +177,22 @@ def height_forgotten_where_proposed(problem, settings, work, features, b, gamma,
 
 
 @njit
+def height_forgotten_in_new_terms(problem, work, features, b, gamma, d, first, row):
+    """Basis function of a term; of a proposed one, without heights."""
+    bounded = work.bounded
+    if b[0] == work.trial_b[0, 0]:
+        work.bounded = 0
+    inside = True
+    for j in range(first, d):
+        c = factor_table(problem, work, j, features[j], b[j], gamma[j])
+        inside = inside and c >= SMALLEST_MEAN
+        if inside:
+            multiply_factor(problem, work, features[j], j, row)
+    work.bounded = bounded
+    return inside
+
+
+@njit
 def every_set_alone(settings, state, features, d, skip):
     return settings.log_set_prior[d]
 
@@ -165,6 +204,11 @@ def term_itself_counted(state, features, d, skip):
 
 
 TWINS = {
+    "height forgotten in the ratio of a birth": ("birth_death", {"build_phi": height_forgotten_in_new_terms}),
+    "height forgotten in the ratio of a changed set": (
+        "restructure",
+        {"build_phi": height_forgotten_in_new_terms},
+    ),
     "height forgotten in the Langevin acceptance": (
         "langevin",
         {"term_tables": height_forgotten_where_proposed},
@@ -184,6 +228,14 @@ TWINS = {
     "log-gamma Jacobian left out": ("langevin", {"log_gamma_prior": no_jacobian}),
     "log-determinant of the scale left out": ("langevin", {"log_determinant": no_determinant}),
 }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TWINS if "height" in name])
+def test_forgotten_height_is_seen_with_the_default_prior(name):
+    move, replacements = TWINS[name]
+    z, _ = largest_z(MOVES[move], "gaussian", 4000, block=twin(**replacements), prior=DEFAULT)
+    assert z > LIMIT
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -125,6 +125,49 @@ def test_paper_moves_without_data_return_the_prior():
     assert abs(found[worst]) < LIMIT, worst
 
 
+def against_prior_draws(family: str, block=None, sweeps: int = 30_000, draws: int = 3_000) -> np.ndarray:
+    """z of every functional of a chain without data against draws of the default prior, as it is."""
+    case = make_case(family, n=30, p=4, prior=Prior(), moves=Moves(), weight=0.0, run_block=block)
+    series = []
+    for start in range(0, sweeps, 20):
+        case.chain.run(start, 20, 500, sweeps)
+        if start >= 500:
+            series.append(by_prior(case))
+    batches = np.array(series)[: len(series) // 50 * 50].reshape(50, -1, len(series[0])).mean(axis=1)
+    drawn = []
+    for _ in range(draws):
+        case.load(case.prior_draw(), 0)
+        case.compute_fit()
+        drawn.append(by_prior(case))
+    gap = batches.mean(axis=0) - np.mean(drawn, axis=0)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / 50 + np.var(drawn, axis=0, ddof=1) / draws)
+    return gap[error > 0.0] / error[error > 0.0]
+
+
+def by_prior(case) -> np.ndarray:
+    """Functionals of a state; those that grow with the number of terms by term, too."""
+    values = case.statistics()
+    K = int(case.chain.state.K)
+    quarters = np.array([25, 50, 75]) < K
+    return np.concatenate([values, values[2:12] / max(K, 1), quarters])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
+def test_sampler_without_data_returns_the_default_prior(family):
+    """Up to 100 terms, scales by the rule: 34 z-tests against draws of that prior."""
+    z = against_prior_draws(family)
+    assert np.abs(z).max() < LIMIT, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["log((K+1)/(Kmax-K)) dropped", "log-gamma Jacobian left out"])
+def test_broken_twin_is_seen_without_data_and_with_the_default_prior(name):
+    _, replacements = TWINS[name]
+    z = against_prior_draws("gaussian", twin(**replacements), 10_000, 1_000)
+    assert np.abs(z).max() > LIMIT
+
+
 # What only the likelihood can tell shows in test_invariance alone.
 @pytest.mark.parametrize(
     "name", [name for name in TWINS if "determinant" not in name and "height" not in name]
