@@ -99,10 +99,11 @@ def test_those_of_older_formats_are_refused_but_what_they_drew_is_loaded(tmp_pat
 @pytest.mark.parametrize("other", [None, CHAIN_FORMAT + 1])
 def test_another_format_is_refused_by_name_and_writer(unfinished, other):
     change(unfinished, chain_format=other)
+    readable = " and ".join(str(number) for number in READABLE)
     with pytest.raises(
         raytpnn.RunError,
         match=rf"in format {other or 0}, written by raytpnn {re.escape(raytpnn.__version__)}; this version "
-        rf"goes on with formats {' and '.join(map(str, READABLE))}. Install raytpnn {re.escape(raytpnn.__version__)}",
+        rf"goes on with formats {readable}. Install raytpnn {re.escape(raytpnn.__version__)}",
     ):
         raytpnn.resume(unfinished)
     # The digest of the plan, by which checkpoints are known, is as it was: what was drawn can be loaded.

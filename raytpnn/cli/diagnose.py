@@ -29,8 +29,8 @@ SHORT = {
 }
 LONG = (
     "(add, del, chng: a variable added, deleted, changed; join: the set of another term taken; "
-    "step: Langevin; beta: all coefficients at once; icpt: intercept; comp: a variable of all terms with one set "
-    "changed)"
+    "step: Langevin; beta: all coefficients at once; icpt: intercept; "
+    "comp: a variable changed in all terms of a component)"
 )
 
 

@@ -1,7 +1,7 @@
 """Records of earlier chain formats that can still be gone on with, turned into those of today.
 
-Format 1 knew no changes of whole components: its tally of moves is a row shorter, its settings and its `Moves`
-have no `component_changes`. Its chains go on without them.
+Format 1 knew no changes of whole components: its tally of moves is a row shorter, its settings and its
+`Moves` have no `component_changes`. Its chains go on without them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ STATE_1 = _state_of_format_1()
 
 
 def state_of_today(data: bytes, replicas: int | None) -> bytes:
-    """State of a chain, or ladder and states of its replicas, in today's layout; others are left as they are."""
+    """State of a chain, or ladder and states of its replicas, in today's layout.
+
+    Bytes of another length are left as they are.
+    """
     first = 0
     if replicas is not None and len(data) == LADDER.itemsize + replicas * STATE_1.itemsize:
         first = LADDER.itemsize

@@ -28,8 +28,9 @@ def refuse_other_format(manifest: dict[str, Any], where: str) -> None:
     if found in READABLE:
         return
     writer = writer_of(manifest)
+    readable = " and ".join(str(number) for number in READABLE)
     raise RunError(
         f"{where}: the chains of the run are in format {found!r:.20}, written by raytpnn {writer}; this "
-        f"version goes on with formats {' and '.join(map(str, READABLE))}. Install raytpnn {writer} to go on with the run, or fit "
+        f"version goes on with formats {readable}. Install raytpnn {writer} to go on with the run, or fit "
         "again; what it has drawn can still be loaded"
     )

@@ -49,7 +49,7 @@ def exchange(features, d, old, new):
 
 @internal
 def copy_exchanged(state, work, k, old, new):
-    """Set of term k, one feature exchanged, into work.trial_features: in the order in which the term has it."""
+    """Set of term k, one feature exchanged, into work.trial_features, in the term's own order."""
     d = state.order[k]
     for i in range(d):
         work.trial_features[0, i] = state.features[k, i]
@@ -58,9 +58,10 @@ def copy_exchanged(state, work, k, old, new):
 
 @internal
 def fit_exchanged(problem, settings, state, work, d, old, new):
-    """Fit with the feature exchanged in all terms on work.sorted_set, into trial_fit; False if one has no mass.
+    """Fit with the feature exchanged in all terms on work.sorted_set, into trial_fit.
 
-    The terms' own basis functions stay: the row of the trial is built anew for each.
+    False if one of them has no mass. The terms' own basis functions stay: that of the trial is built anew for
+    each of them.
     """
     trial = settings.K_max
     address = work.fit
