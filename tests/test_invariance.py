@@ -47,6 +47,7 @@ MOVES = {
     "nuisance": only(nuisance=True),
     "scales": only(scales=True),
     "joining": only(restructure=True, q_join=0.95),
+    "component": only(component_changes=5),
     "all together": Moves(adapt=False, step_size=0.9),
 }
 
@@ -203,6 +204,17 @@ def term_itself_counted(state, features, d, skip):
     return terms_on_set(state, features, d, -1)
 
 
+@njit
+def way_back_forgotten(problem, here, there, d, old, new):
+    weight = doubles(problem.feature_weight, problem.p)[new]
+    return -log(weight / weight_off_set(problem, here, d))
+
+
+@njit
+def never_taken(state, features, d):
+    return False
+
+
 TWINS = {
     "height forgotten in the ratio of a birth": ("birth_death", {"build_phi": height_forgotten_in_new_terms}),
     "height forgotten in the ratio of a changed set": (
@@ -216,6 +228,8 @@ TWINS = {
     "sharing forgotten in the ratio": ("birth_death", {"log_set_weight": every_set_alone}),
     "sharing forgotten when a set is changed": ("restructure", {"log_set_weight": every_set_alone}),
     "the term itself counted in joining": ("joining", {"terms_on_set": term_itself_counted}),
+    "way back forgotten for a component": ("component", {"log_exchange_ratio": way_back_forgotten}),
+    "component merged with another": ("component", {"is_taken": never_taken}),
     "log((K+1)/(Kmax-K)) dropped": ("birth_death", {"log_count_ratio": no_count_ratio}),
     "reverse complement forgotten in Deleting": (
         "restructure",

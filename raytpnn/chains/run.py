@@ -22,6 +22,7 @@ from raytpnn.data.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.data.shard_io import read_shard, stripe_checksums
 from raytpnn.engine.execution import check_backend
 from raytpnn.engine.layout import SETTINGS
+from raytpnn.engine.older_layout import moves_of_today, settings_of_today
 from raytpnn.engine.record_check import settings_of
 from raytpnn.engine.settings import Moves
 from raytpnn.engine.setup import Problem, Scaling, build_problem
@@ -258,12 +259,12 @@ class Run:
         with named(self.place.name_of(MANIFEST)):
             family = get_family(self.manifest["family"])
             prior = Prior(**self.manifest["config"]["prior"])
-            moves = Moves(**self.manifest["config"]["moves"])
+            moves = Moves(**moves_of_today(self.manifest["config"]["moves"]))
             tempering = None if told["tempering"] is None else Tempering(**told["tempering"])
         name = self.place.name_of(SETTINGS_FILE)
         stored = mapped_array(self.verified(SETTINGS_FILE), name)
         with named(name):
-            settings = settings_of(stored, family.code, problem.n_all, len(problem.codes))
+            settings = settings_of(settings_of_today(stored), family.code, problem.n_all, len(problem.codes))
         return Plan(
             problem=problem,
             settings=settings,

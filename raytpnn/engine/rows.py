@@ -233,6 +233,21 @@ def copy_phi(problem, work, source, target):
         left[i] = right[i]
 
 
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, *CHANGE))
+def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
+    """Write fit - old_beta * phi[old_row] + new_beta * phi[new_row] to trial_fit, and evaluate nothing.
+
+    `address` is that of the fit to start from, which may be trial_fit itself.
+    """
+    n = problem.n
+    fit = doubles(address, n)
+    trial = doubles(work.trial_fit, n)
+    old = singles(work.phi + 4 * n * old_row, n)
+    new = singles(work.phi + 4 * n * new_row, n)
+    for i in range(n):
+        trial[i] = (fit[i] - old_beta * old[i]) + new_beta * new[i]
+
+
 @unit(NOTHING(PROBLEM_T, WORK_T))
 def take_trial_fit(problem, work):
     """Take trial_fit over as the fit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from raytpnn.engine.layout import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.memory import problem_at
 from raytpnn.engine.moves.birth_death import birth_or_death
+from raytpnn.engine.moves.component import change_components
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.restructure import restructure
@@ -46,6 +47,8 @@ def sweep(problem, settings, state, work, warming_up):
                 walk(problem, settings, state, work, k, warming_up)
             else:
                 langevin(problem, settings, state, work, k, warming_up)
+    if settings.sharing > 0.0:
+        change_components(problem, settings, state, work)
     every = settings.joint_beta_every
     if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)
