@@ -115,7 +115,7 @@ def fit_and_score(name, seed, options):
         draws=options.draws,
         thin=options.thin,
         seed=seed,
-        prior=raytpnn.Prior(sigma_beta2=options.sigma_beta2, C0=options.C0),
+        prior=raytpnn.Prior(sigma_beta2=options.sigma_beta2, C0=options.C0, sharing=options.sharing),
         moves=raytpnn.Moves(M=options.M),
         feature_weights=None if options.feature_weights == "uniform" else options.feature_weights,
     )
@@ -134,6 +134,7 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--functions", nargs="+", choices=PAPER, default=list(PAPER))
+    parser.add_argument("--sharing", type=float, default=0.0, help="of sets among terms, see Prior")
     parser.add_argument("--n", type=int, default=5000, help="rows")
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1000)
@@ -141,8 +142,8 @@ def parse():
     parser.add_argument("--thin", type=int, default=1)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="a data set and a fit each")
     parser.add_argument("--M", type=float, default=5.0, help="weight of births from the prior; see Moves")
-    parser.add_argument("--sigma-beta2", type=float, help="variance of coefficients; learned by default")
-    parser.add_argument("--C0", type=float, default=0.005, help="penalty on terms")
+    parser.add_argument("--sigma-beta2", type=float, help="variance of heights; by the rule if not given")
+    parser.add_argument("--C0", type=float, default=0.0, help="penalty on terms")
     parser.add_argument(
         "--feature-weights",
         choices=["xgboost", "marginal", "uniform"],

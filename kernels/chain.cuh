@@ -80,6 +80,8 @@ struct Chain {
     int move;
     int order;
     int first;
+    int old_feature;
+    int new_feature;
     int inside;
     int accepted;
     int going_on;

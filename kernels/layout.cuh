@@ -3,7 +3,7 @@
 
 namespace raytpnn {
 constexpr int MOST_LEVELS = 256;
-constexpr int N_MOVES = 9;
+constexpr int N_MOVES = 10;
 constexpr int N_STEPS = 17;
 constexpr int N_SCREENS = 4;
 
@@ -77,6 +77,7 @@ struct Settings {
     double q_keep;
     double q_copy;
     double q_join;
+    long long component_changes;
     long long birth_death_attempts;
     bool conditional_beta;
     bool log_gamma;
@@ -119,28 +120,29 @@ static_assert(__builtin_offsetof(Settings, q_delete) == 432, "Settings.q_delete"
 static_assert(__builtin_offsetof(Settings, q_keep) == 440, "Settings.q_keep");
 static_assert(__builtin_offsetof(Settings, q_copy) == 448, "Settings.q_copy");
 static_assert(__builtin_offsetof(Settings, q_join) == 456, "Settings.q_join");
-static_assert(__builtin_offsetof(Settings, birth_death_attempts) == 464, "Settings.birth_death_attempts");
-static_assert(__builtin_offsetof(Settings, conditional_beta) == 472, "Settings.conditional_beta");
-static_assert(__builtin_offsetof(Settings, log_gamma) == 473, "Settings.log_gamma");
-static_assert(__builtin_offsetof(Settings, preconditioned) == 474, "Settings.preconditioned");
-static_assert(__builtin_offsetof(Settings, adapt) == 475, "Settings.adapt");
-static_assert(__builtin_offsetof(Settings, target_acceptance) == 480, "Settings.target_acceptance");
-static_assert(__builtin_offsetof(Settings, joint_beta_every) == 488, "Settings.joint_beta_every");
-static_assert(__builtin_offsetof(Settings, restructure) == 496, "Settings.restructure");
-static_assert(__builtin_offsetof(Settings, langevin) == 497, "Settings.langevin");
-static_assert(__builtin_offsetof(Settings, intercept) == 498, "Settings.intercept");
-static_assert(__builtin_offsetof(Settings, nuisance) == 499, "Settings.nuisance");
-static_assert(__builtin_offsetof(Settings, batch) == 504, "Settings.batch");
-static_assert(__builtin_offsetof(Settings, delayed) == 512, "Settings.delayed");
-static_assert(__builtin_offsetof(Settings, screened_attempts) == 520, "Settings.screened_attempts");
-static_assert(sizeof(Settings) == 528, "Settings");
+static_assert(__builtin_offsetof(Settings, component_changes) == 464, "Settings.component_changes");
+static_assert(__builtin_offsetof(Settings, birth_death_attempts) == 472, "Settings.birth_death_attempts");
+static_assert(__builtin_offsetof(Settings, conditional_beta) == 480, "Settings.conditional_beta");
+static_assert(__builtin_offsetof(Settings, log_gamma) == 481, "Settings.log_gamma");
+static_assert(__builtin_offsetof(Settings, preconditioned) == 482, "Settings.preconditioned");
+static_assert(__builtin_offsetof(Settings, adapt) == 483, "Settings.adapt");
+static_assert(__builtin_offsetof(Settings, target_acceptance) == 488, "Settings.target_acceptance");
+static_assert(__builtin_offsetof(Settings, joint_beta_every) == 496, "Settings.joint_beta_every");
+static_assert(__builtin_offsetof(Settings, restructure) == 504, "Settings.restructure");
+static_assert(__builtin_offsetof(Settings, langevin) == 505, "Settings.langevin");
+static_assert(__builtin_offsetof(Settings, intercept) == 506, "Settings.intercept");
+static_assert(__builtin_offsetof(Settings, nuisance) == 507, "Settings.nuisance");
+static_assert(__builtin_offsetof(Settings, batch) == 512, "Settings.batch");
+static_assert(__builtin_offsetof(Settings, delayed) == 520, "Settings.delayed");
+static_assert(__builtin_offsetof(Settings, screened_attempts) == 528, "Settings.screened_attempts");
+static_assert(sizeof(Settings) == 536, "Settings");
 
 struct State {
     long long K;
     double scalar[6];
     double log_step[17];
     long long step_count[17];
-    long long tally[9][2];
+    long long tally[10][2];
     unsigned long long stream[4];
     long long screened[4];
     long long screen_tally[4][2][4];
@@ -158,18 +160,18 @@ static_assert(__builtin_offsetof(State, scalar) == 8, "State.scalar");
 static_assert(__builtin_offsetof(State, log_step) == 56, "State.log_step");
 static_assert(__builtin_offsetof(State, step_count) == 192, "State.step_count");
 static_assert(__builtin_offsetof(State, tally) == 328, "State.tally");
-static_assert(__builtin_offsetof(State, stream) == 472, "State.stream");
-static_assert(__builtin_offsetof(State, screened) == 504, "State.screened");
-static_assert(__builtin_offsetof(State, screen_tally) == 536, "State.screen_tally");
-static_assert(__builtin_offsetof(State, jump) == 792, "State.jump");
-static_assert(__builtin_offsetof(State, walk_step) == 808, "State.walk_step");
-static_assert(__builtin_offsetof(State, walk_count) == 944, "State.walk_count");
-static_assert(__builtin_offsetof(State, beta) == 1080, "State.beta");
-static_assert(__builtin_offsetof(State, order) == 9272, "State.order");
-static_assert(__builtin_offsetof(State, features) == 17464, "State.features");
-static_assert(__builtin_offsetof(State, b) == 83000, "State.b");
-static_assert(__builtin_offsetof(State, gamma) == 214072, "State.gamma");
-static_assert(sizeof(State) == 345144, "State");
+static_assert(__builtin_offsetof(State, stream) == 488, "State.stream");
+static_assert(__builtin_offsetof(State, screened) == 520, "State.screened");
+static_assert(__builtin_offsetof(State, screen_tally) == 552, "State.screen_tally");
+static_assert(__builtin_offsetof(State, jump) == 808, "State.jump");
+static_assert(__builtin_offsetof(State, walk_step) == 824, "State.walk_step");
+static_assert(__builtin_offsetof(State, walk_count) == 960, "State.walk_count");
+static_assert(__builtin_offsetof(State, beta) == 1096, "State.beta");
+static_assert(__builtin_offsetof(State, order) == 9288, "State.order");
+static_assert(__builtin_offsetof(State, features) == 17480, "State.features");
+static_assert(__builtin_offsetof(State, b) == 83016, "State.b");
+static_assert(__builtin_offsetof(State, gamma) == 214088, "State.gamma");
+static_assert(sizeof(State) == 345160, "State");
 
 struct Ladder {
     long long levels;

@@ -157,6 +157,13 @@ UNIT void copy_phi(int source, int target) {
     each_row([=](int i) { left[i] = right[i]; });
 }
 
+// Write a changed fit to trial_fit, which may be the one to start from, and evaluate nothing.
+UNIT void change_trial_fit(const double* fit, int old_row, double old_beta, int new_row, double new_beta) {
+    const Change changed = change_of(fit, old_row, old_beta, new_row, new_beta);
+    double* trial = at<double>(chain.work->trial_fit);
+    each_row([=](int i) { trial[i] = changed(i); });
+}
+
 // Take trial_fit over as the fit.
 UNIT void take_trial_fit() {
     double* fit = fit_of();

@@ -78,16 +78,18 @@ UNIT double extension_weight(const int* features, int d, int skip) {
     return total;
 }
 
+// Whether the set of term k is that of the first d features, in whatever order.
+INTERNAL bool has_set(int k, const int* features, int d) {
+    const State* state = chain.state;
+    bool same = state->order[k] == d;
+    for (int i = 0; same && i < d; ++i) same = contains(state->features[k], d, features[i]);
+    return same;
+}
+
 // Number of terms, but `skip`, whose set is that of the first d features.
 UNIT int terms_on_set(const int* features, int d, int skip) {
-    const State* state = chain.state;
     int count = 0;
-    for (int k = 0; k < state->K; ++k) {
-        if (k == skip || state->order[k] != d) continue;
-        bool same = true;
-        for (int i = 0; i < d; ++i) same = same && contains(state->features[k], d, features[i]);
-        count += same;
-    }
+    for (int k = 0; k < chain.state->K; ++k) count += k != skip && has_set(k, features, d);
     return count;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "birth_death.cuh"
+#include "component.cuh"
 #include "joint_beta.cuh"
 #include "keep.cuh"
 #include "langevin.cuh"
@@ -48,6 +49,7 @@ UNIT bool sweep(bool warming_up) {
                 langevin(k, warming_up);
         }
     }
+    change_components();
     const long long every = chain.settings->joint_beta_every;
     if (every > 0 && (long long)chain.state->stream[3] % every == 0) joint_beta(warming_up);
     if (chain.settings->intercept)

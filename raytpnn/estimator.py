@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raytpnn.data.response import Response
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
+from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
     import os
@@ -121,6 +123,23 @@ class BayesianTPNN(BaseEstimator):
         self.delayed_acceptance = delayed_acceptance
         self.max_sweeps = max_sweeps
         self.random_state = random_state
+
+    def _to_show(self) -> BayesianTPNN:
+        """Copy that holds no credentials of the URI it writes to."""
+        if not isinstance(self.out, str):
+            return self
+        told = copy.copy(self)
+        told.out = shown(self.out)
+        return told
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return super(BayesianTPNN, self._to_show()).__repr__(N_CHAR_MAX)
+
+    def _repr_html_inner(self) -> str:
+        return super(BayesianTPNN, self._to_show())._repr_html_inner()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return super(BayesianTPNN, self._to_show())._repr_mimebundle_(**options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,7 +19,7 @@ from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker
 from raytpnn.chains.observe.progress import Reporter, make_reporter
 from raytpnn.chains.outcome import options_of, outcome_of
 from raytpnn.chains.plan import Length, make_plan
-from raytpnn.chains.run.ownership import check_free, new_run, owned
+from raytpnn.chains.run.ownership import check_free, new_run, owned, refuse_owner
 from raytpnn.chains.run.run import Run
 from raytpnn.chains.run.store import MemoryStore
 from raytpnn.chains.run_chains import RunSetup, connected, empty_journal, journal_of, run_chains
@@ -308,6 +308,8 @@ def resume(
     """
     ways = _ways(executor, address, resources, Goal(target_rhat, target_ess, time_limit), progress)
     place = Place(run)
+    # Somebody may be preparing it.
+    refuse_owner(place)
     # What is no run gets no owner.
     Run.open(place)
     with owned(place, ways.reporter.say) as lease:

@@ -27,7 +27,7 @@ from examples.paper.splits import split
 
 NAME = "prediction"
 TITLE = "Prediction"
-COLUMNS = ("default", "paper", "xgboost", "bart", "ebm", "linear")
+COLUMNS = ("default", "paper", "xgboost", "bart", "bartz", "ebm", "linear")
 # Wide data: where proposals that favour features matter.
 WIDE = ("default, adaptive", "default, xgboost")
 # Data sets of the paper's table of out-of-distribution detection.

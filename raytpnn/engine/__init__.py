@@ -15,6 +15,7 @@ tempering       Ensembles of replicas at several temperatures.
 backends        Which execution of the sampler a backend name stands for.
 chain           One chain: its state, its scratch space, its checkpoint, and the blocks it runs.
 ladder_records  The record of an ensemble's temperatures, and who stands where on them.
+older_records   Records and settings of earlier chain formats, turned into those of today.
 precompile      The first compilation on a machine, shared with a second process.
 problem         From data, prior and moves to the arrays and numbers a chain runs on.
 record_check    Records that come from a file, checked before compiled code relies on them.

@@ -25,6 +25,7 @@ SAME_IN_MOVES = (
     "q_keep",
     "q_copy",
     "q_join",
+    "component_changes",
     "birth_death_attempts",
     "conditional_beta",
     "log_gamma",

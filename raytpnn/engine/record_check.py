@@ -157,6 +157,7 @@ def settings_of(stored: np.ndarray, family: int, n_rows: int, p: int) -> np.reco
         "K_max": (1, MOST_TERMS),
         "max_order": (1, min(MOST_VARIABLES, p)),
         "birth_death_attempts": (0, MOST_ATTEMPTS),
+        "component_changes": (0, MOST_ATTEMPTS),
         "joint_beta_every": (0, 1 << 40),
         "batch": (0, n_rows),
         "delayed": (0, DELAYED_IF_IT_PAYS),

@@ -22,7 +22,7 @@ INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
 N_SCALARS = 6
 
 # Rows of State.tally, in the order in which they are reported.
-BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE = range(9)
+BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE, COMPONENT = range(10)
 MOVE_NAMES = (
     "birth",
     "death",
@@ -33,6 +33,7 @@ MOVE_NAMES = (
     "langevin",
     "joint_beta",
     "intercept",
+    "component",
 )
 
 # Slots of Work.control, shared with the thread that waits for a block.
@@ -55,7 +56,8 @@ STOP, SWEEPS_DONE, TERMS = range(3)
     FOR_SUBSET,
     FOR_SCREEN,
     FOR_JOINED_FACTOR,
-) = range(15)
+    FOR_COMPONENT,
+) = range(16)
 
 # Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
 EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
@@ -134,6 +136,7 @@ SETTINGS = np.dtype(
         ("q_keep", _DOUBLE),
         ("q_copy", _DOUBLE),
         ("q_join", _DOUBLE),
+        ("component_changes", _INTEGER),
         ("birth_death_attempts", _INTEGER),
         ("conditional_beta", _FLAG),
         ("log_gamma", _FLAG),

@@ -9,11 +9,14 @@ from typing import Any
 from numba import njit
 from numba.core.types import unliteral
 
-__all__ = ["compiled", "internal"]
+__all__ = ["allocating", "compiled", "internal"]
 
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
 # It is said aloud because Numba lets a callee inherit it from the caller it is first compiled for.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False}
+# Nothing in a sweep is allocated, so nothing needs counting: without this, every slice costs calls that count
+# references, a tenth of a sweep or more with few rows. A function that allocates does not compile then.
+WITHOUT_COUNTING: dict[str, Any] = {"_nrt": False}
 WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -46,12 +49,17 @@ def _once_a_type(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def compiled(function: Any) -> Any:
-    """Compile a function that Python calls too."""
+def allocating(function: Any) -> Any:
+    """Compile a function that Python calls and that makes arrays."""
     return _once_a_type(_cached_with_callees(njit(function, **OPTIONS)))
+
+
+def compiled(function: Any) -> Any:
+    """Compile a function that Python calls too; it makes no arrays."""
+    return _once_a_type(_cached_with_callees(njit(function, **OPTIONS, **WITHOUT_COUNTING)))
 
 
 def internal(function: Any) -> Any:
     """Compile a function that only compiled code calls: without a wrapper for Python that is faster."""
-    made = njit(function, **OPTIONS, **WITHOUT_WRAPPER)
+    made = njit(function, **OPTIONS, **WITHOUT_COUNTING, **WITHOUT_WRAPPER)
     return _once_a_type(_cached_with_callees(made))

@@ -13,7 +13,16 @@ import numpy as np
 
 from raytpnn.numerics.jit import compiled
 
-__all__ = ["BLOCK", "LANES", "STRIPES", "block_dot", "block_moments", "block_sum", "stripe_starts"]
+__all__ = [
+    "BLOCK",
+    "LANES",
+    "STRIPES",
+    "block_dot",
+    "block_dots",
+    "block_moments",
+    "block_sum",
+    "stripe_starts",
+]
 
 LANES = 256
 BLOCK = 4096
@@ -29,14 +38,44 @@ def stripe_starts(n: int) -> np.ndarray:
 @compiled
 def tree(lanes):
     """Join 256 lanes by halves."""
-    width = LANES // 2
-    while width > 0:
-        low = lanes[:width]
-        high = lanes[width : 2 * width]
-        for i in range(width):
-            low[i] += high[i]
-        width //= 2
-    return lanes[0]
+    # Loops of known length: each becomes a few vector operations.
+    for i in range(128):
+        lanes[i] += lanes[i + 128]
+    for i in range(64):
+        lanes[i] += lanes[i + 64]
+    for i in range(32):
+        lanes[i] += lanes[i + 32]
+    for i in range(16):
+        lanes[i] += lanes[i + 16]
+    for i in range(8):
+        lanes[i] += lanes[i + 8]
+    for i in range(4):
+        lanes[i] += lanes[i + 4]
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
+
+
+@compiled
+def trees(a, b):
+    """Join the lanes of two sums, side by side: one need not wait for the other."""
+    for i in range(128):
+        a[i] += a[i + 128]
+        b[i] += b[i + 128]
+    for i in range(64):
+        a[i] += a[i + 64]
+        b[i] += b[i + 64]
+    for i in range(32):
+        a[i] += a[i + 32]
+        b[i] += b[i + 32]
+    for i in range(16):
+        a[i] += a[i + 16]
+        b[i] += b[i + 16]
+    for i in range(8):
+        a[i] += a[i + 8]
+        b[i] += b[i + 8]
+    for i in range(4):
+        a[i] += a[i + 4]
+        b[i] += b[i + 4]
+    return (a[0] + a[2]) + (a[1] + a[3]), (b[0] + b[2]) + (b[1] + b[3])
 
 
 @compiled
@@ -88,4 +127,25 @@ def block_moments(score, curvature, x, lanes):
             value = float(part[i])
             dot[i] += s[i] * value
             norm[i] += (c[i] * value) * value
-    return tree(dot), tree(norm)
+    return trees(dot, norm)
+
+
+@compiled
+def block_dots(a, b, c, lanes):
+    """Sums of a * b and of a * c over one block, with b and c in float32."""
+    left = lanes[0]
+    right = lanes[1]
+    size = min(LANES, len(a))
+    for i in range(size):
+        left[i] = a[i] * b[i]
+        right[i] = a[i] * c[i]
+    left[size:] = 0.0
+    right[size:] = 0.0
+    for start in range(LANES, len(a), LANES):
+        part = a[start : start + LANES]
+        b_part = b[start : start + LANES]
+        c_part = c[start : start + LANES]
+        for i in range(len(part)):
+            left[i] += part[i] * b_part[i]
+            right[i] += part[i] * c_part[i]
+    return trees(left, right)

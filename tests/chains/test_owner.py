@@ -268,3 +268,15 @@ def test_a_lease_that_was_given_while_the_answer_got_lost_is_ours(tmp_path, monk
     lease = Lease.claim(Place(tmp_path / "run"))
     assert lease.record.generation == 1
     lease.release()
+
+
+def test_to_resume_what_somebody_prepares_is_refused_by_his_name(tmp_path):
+    """The lease comes before the manifest: reading and encoding a table may take long."""
+    run = tmp_path / "run"
+    with Lease.claim(Place(run)):
+        with pytest.raises(RunInUse, match="is being worked on by this very process"):
+            raytpnn.resume(run)
+        done = call("resume", run)
+        assert done.returncode == 1
+        assert "is being worked on by this very process" in done.stderr
+    assert not run.exists()

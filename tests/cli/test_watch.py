@@ -254,3 +254,34 @@ def test_a_folder_that_does_not_come(tmp_path):
     _, complaints = watcher.communicate(timeout=60)
     assert watcher.returncode == 1
     assert "the process that prepared it is gone" in complaints
+
+
+def test_a_run_whose_files_are_on_their_way_is_waited_for(finished, tmp_path):
+    """Data come first and the manifest last; to an object store that takes a while."""
+    run = tmp_path / "run"
+    with Lease.claim(Place(run)):
+        shutil.copytree(finished / "data", run / "data")
+        done = call("watch", run, "--once")
+        assert done.returncode == 1
+        assert f"{own_process()} prepares a run in" in done.stderr
+        watcher = follow(run)
+        for line in watcher.stderr:
+            if "prepares a run there" in line:
+                break
+        else:
+            pytest.fail("it does not wait")
+        shutil.copytree(finished, run, dirs_exist_ok=True)
+        said, complaints = watcher.communicate(timeout=60)
+    assert watcher.returncode == 0, complaints
+    assert said.startswith("finished")
+    # What was left by somebody who is gone is not waited for.
+    gone = subprocess.Popen([sys.executable, "-c", "pass"])
+    gone.wait()
+    left = tmp_path / "left"
+    shutil.copytree(finished / "data", left / "data")
+    owner = replace(own_process(), pid=gone.pid, started=1)
+    Place(left).write("lease/000001.json", Record(1, "token", owner).pack())
+    watcher = follow(left)
+    _, complaints = watcher.communicate(timeout=60)
+    assert watcher.returncode == 1
+    assert "is not a saved run: it has no manifest.json" in complaints

@@ -185,7 +185,9 @@ class Chaos:
 
     def kill_worker(self, driver):
         if self.wait(driver, self.sky.workers):
-            for worker in self.dice.sample(self.sky.workers(), 1):
+            # They may have ended since.
+            workers = self.sky.workers()
+            for worker in self.dice.sample(workers, min(1, len(workers))):
                 with suppress(psutil.NoSuchProcess):
                     worker.send_signal(signal.SIGKILL)
                     COUNTS["workers killed"] += 1

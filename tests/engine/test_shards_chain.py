@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.chain_cases import make_case
-from support.shard_cases import sharded
+from support.shard_cases import sharded, spread_out
 from support.stripe_cases import response
 from support.twins import LIMIT, SWEEPS
 
@@ -23,12 +23,6 @@ from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import STRIPES
 
 SIZE = {"chains": 1, "warmup": 20, "draws": 20, "executor": "threads"}
-
-
-def spread_out(case):
-    """Give every stripe of a small problem some rows, so that there is something to exchange."""
-    n = len(case.problem.y)
-    case.problem.record.stripe[:] = np.arange(STRIPES + 1) * n // STRIPES
 
 
 def largest_z(repetitions, spoil=None, shards=2, family="bernoulli", seed=5):

@@ -3,7 +3,8 @@
 A truth is drawn from the prior, data from the truth, and the posterior is sampled under that very prior. On
 average over truths, every credible interval of level q then holds its target with probability q. Coverage is
 averaged over points within a truth; the truths are independent, and give the standard error. With a bound of
-4 standard errors on each of the 45 comparisons, the false-alarm rate of this file is about 1 in 400.
+4 standard errors on each of the 105 comparisons, the false-alarm rate of this file is about 1 in 150 with new
+seeds; the seeds are fixed.
 
 A component that a truth does not hold is 0, and so is the end of many a band: bands then hold it more often
 than they say. What they say is tested on components that nearly all draws hold: given the data, the component
@@ -11,6 +12,9 @@ is there but for a probability of 1 %, and coverage is exact but for that.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +25,7 @@ from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.draws.draws import Draws
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import Scaling, build_problem, build_settings
+from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, term_heights
 from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.model.prior import sample as sample_prior
@@ -34,13 +39,23 @@ STANDARD_ERRORS = 4.0
 CERTAIN = 0.99
 ROWS, NEW_ROWS, FEATURES = 120, 60, 3
 NOISE = 0.2
-# Signals of the size of the noise. With larger ones (K_max 8, sigma_beta2_scale 1), 2,500 sweeps, one chain,
-# the 95 % bands of 150 poisson truths held 83 % (SE 2 %): not explained yet, slow mixing or an error.
-PRIOR = Prior(K_max=5, max_order=2, intercept_sd=1.0, sigma_beta2_shape=4.0, sigma_beta2_scale=0.2)
+# Signals of the size of the noise; the default prior, with fewer terms for the sake of time; larger signals.
+#
+# Bands cover if chains get around. Where terms are unbounded (K_max 8, sigma_beta2_scale 1, learned scales),
+# some poisson truths have means beyond e^6, up to e^30, and a chain that starts without terms is slow: 95 %
+# bands of 14 truths with a largest f of 6 to 13 held 70 % (SE 8 %) after 2,500 sweeps, 83 % (SE 7 %) after
+# 25,000, 88 % (SE 7 %) after 100,000. Those of all 150 truths held 88 % (SE 2 %) after 2,500, those of the
+# 105 with a largest f below 3, 94 %. It is no error of the sampler: test_strong_counts starts chains at the
+# truth, where they must stay; they do.
+PRIORS = {
+    "mild": Prior(K_max=5, max_order=2, intercept_sd=1.0, sigma_beta2_shape=4.0, sigma_beta2_scale=0.2),
+    "default": Prior(K_max=12, intercept_sd=1.0),
+    "large": Prior(K_max=8, max_order=2, intercept_sd=1.0, sigma_beta2_shape=4.0, sigma_beta2_scale=1.0),
+}
 
 
 def truth_as_draws(truth):
-    """A draw of the prior as draws with one state."""
+    """A draw of the prior as draws with one state, known by its heights if terms are bounded."""
     order = [len(term.features) for term in truth.terms]
 
     def joined(name, dtype):
@@ -61,7 +76,19 @@ def truth_as_draws(truth):
     )
 
 
-def simulate(seed, family, wrong):
+def draw_truth(prior, rng, bins, family):
+    """A draw of the prior whose terms all have mass; and as draws, known by its coefficients."""
+    record = build_problem(bins, *np.ones((2, ROWS)), np.zeros(ROWS), np.ones(FEATURES)).record
+    while True:
+        draw = sample_prior(prior, rng, ROWS, FEATURES, family, prior.noise_scale(NOISE))
+        known = truth_as_draws(draw)
+        heights = np.empty_like(known.beta)
+        term_heights(record, known.variable_start, known.feature, known.b, known.gamma, heights)
+        if np.all(heights >= SMALLEST_HEIGHT):
+            return draw, replace(known, beta=known.beta / heights) if prior.bounded else known
+
+
+def simulate(seed, family, wrong, prior):
     """A truth from the prior, new rows with their responses, and the posterior given data of the truth.
 
     The posterior counts every row `wrong` times: with 1 it is right.
@@ -70,18 +97,18 @@ def simulate(seed, family, wrong):
     member = get_family(family)
     X = rng.random((ROWS + NEW_ROWS, FEATURES))
     encoder, bins = Encoder.fit(X[:ROWS])
-    noise_scale = PRIOR.noise_scale(NOISE)
-    draw = sample_prior(PRIOR, rng, ROWS, FEATURES, family, noise_scale)
-    truth = Posterior(truth_as_draws(draw), encoder, bins, member, np.zeros(ROWS))
+    prior = prior.resolved(ROWS, FEATURES, family)
+    draw, known = draw_truth(prior, rng, bins, family)
+    truth = Posterior(known, encoder, bins, member, np.zeros(ROWS))
     f = next(truth.latent_blocks(X))[1][0]
     y = np.asarray(member.sample(rng, f, draw.nuisance), np.float64)
     ones, zeros = np.ones(ROWS), np.zeros(ROWS)
     problem = build_problem(bins, y[:ROWS], ones * wrong, zeros, np.ones(FEATURES))
-    settings = build_settings(problem, member, PRIOR, Moves(), NOISE)
+    settings = build_settings(problem, member, prior, Moves(), NOISE)
     # The prior of the intercept is centred by the data in a fit; here it is where the truth's was.
     settings.intercept_mean = 0.0
     length = Length(chains=1, warmup=500, draws=400, thin=5)
-    plan = Plan(problem, settings, Scaling(), member, PRIOR, Moves(), NOISE, 0.0, seed, length, "auto")
+    plan = Plan(problem, settings, Scaling(), member, prior, Moves(), NOISE, 0.0, seed, length, "auto")
     fitted = Posterior(Draws.concatenate(run_plan(plan)), encoder, bins, member, y[:ROWS])
     return rng, truth, fitted, X[ROWS:], y[ROWS:]
 
@@ -98,9 +125,9 @@ def inside(place, level):
     return np.mean(np.abs(place - 0.5) <= level / 2.0)
 
 
-def one_truth(seed, family, wrong=1.0):
+def one_truth(seed, family, wrong, prior):
     """Coverage of everything at every level for one truth, by name: a list, of "certain" ones maybe empty."""
-    rng, truth, fitted, X, y = simulate(seed, family, wrong)
+    rng, truth, fitted, X, y = simulate(seed, family, wrong, prior)
     covered = {}
     place = position(rng, next(fitted.latent_blocks(X))[1], next(truth.latent_blocks(X))[1][0])
     table = fitted.components()
@@ -126,9 +153,9 @@ def one_truth(seed, family, wrong=1.0):
     return covered
 
 
-def coverage(family, truths=TRUTHS, wrong=1.0):
+def coverage(family, truths=TRUTHS, wrong=1.0, prior=PRIORS["mild"]):
     """Mean coverage over truths and its standard error, by what and level."""
-    records = [one_truth(seed, family, wrong) for seed in range(truths)]
+    records = [one_truth(seed, family, wrong, prior) for seed in range(truths)]
     rates = {key: np.concatenate([record[key] for record in records]) for key in records[0]}
     return {key: (rate.mean(), rate.std(ddof=1) / np.sqrt(len(rate))) for key, rate in rates.items()}
 
@@ -150,11 +177,14 @@ def mistakes(rates, claimed=None, discrete=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
-def test_coverage_is_what_it_says(family):
-    rates = coverage(family)
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [*product(["mild", "default"], ["gaussian", "bernoulli", "poisson"]), ("large", "poisson")],
+)
+def test_coverage_is_what_it_says(name, family):
+    rates = coverage(family, prior=PRIORS[name])
     for (what, level), (rate, error) in rates.items():
-        print(f"{family} {what} at {level:.0%}: {rate:.3f} (SE {error:.3f})")
+        print(f"{name} {family} {what} at {level:.0%}: {rate:.3f} (SE {error:.3f})")
     assert mistakes(rates, discrete=get_family(family).discrete) == []
     # Bands and intervals of 80 % that are said to be of 95 % are found out, where there are enough of them.
     wrong = mistakes(rates, {0.8: 0.95}, get_family(family).discrete)

@@ -38,6 +38,7 @@ MOVES = {
     "nuisance": only(nuisance=True),
     "scales": only(scales=True),
     "joining": only(restructure=True, q_join=0.95),
+    "component": only(component_changes=5),
     "all together": Moves(adapt=False, step_size=0.9),
 }
 
@@ -61,6 +62,28 @@ def test_large_counts_leave_the_posterior_invariant():
     assert z < LIMIT
 
 
+# Terms are bounded, sets independent, scales fixed by the rule. Fewer terms, for the sake of time; an
+# intercept that leaves counts finite.
+DEFAULT = Prior(K_max=12, intercept_sd=0.5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all together",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("birth_death", "restructure", "langevin", "joint_beta", "intercept")
+        ),
+    ],
+)
+def test_move_leaves_the_posterior_of_the_default_prior_invariant(name, family):
+    z, changed = largest_z(MOVES[name], family, 1000, prior=DEFAULT)
+    assert changed > 0.2, "the move never moves: nothing was tested"
+    assert z < LIMIT
+
+
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
 def test_moves_leave_the_posterior_of_the_paper_prior_invariant(family):
     """Unbounded terms, each with a set of its own."""
@@ -68,6 +91,14 @@ def test_moves_leave_the_posterior_of_the_paper_prior_invariant(family):
     z, changed = largest_z(MOVES["all together"], family, 2000, prior=prior)
     assert changed > 0.2
     assert z < LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TWINS if "height" in name])
+def test_forgotten_height_is_seen_with_the_default_prior(name):
+    move, replacements = TWINS[name]
+    z, _ = largest_z(MOVES[move], "gaussian", 4000, block=twin(**replacements), prior=DEFAULT)
+    assert z > LIMIT
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -7,8 +7,9 @@ are fixed.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from support.prior_recovery_cases import run_without_data
+from support.prior_recovery_cases import against_prior_draws, run_without_data
 from support.twins import TWINS, twin
 
 from raytpnn.engine.moves.options import Moves
@@ -30,6 +31,22 @@ def test_paper_moves_without_data_return_the_prior():
     found = run_without_data("gaussian", moves)
     worst = max(found, key=lambda name: abs(found[name]))
     assert abs(found[worst]) < LIMIT, worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
+def test_sampler_without_data_returns_the_default_prior(family):
+    """Up to 100 terms, scales by the rule: 34 z-tests against draws of that prior."""
+    z = against_prior_draws(family)
+    assert np.abs(z).max() < LIMIT, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["log((K+1)/(Kmax-K)) dropped", "log-gamma Jacobian left out"])
+def test_broken_twin_is_seen_without_data_and_with_the_default_prior(name):
+    _, replacements = TWINS[name]
+    z = against_prior_draws("gaussian", twin(**replacements), 10_000, 1_000)
+    assert np.abs(z).max() > LIMIT
 
 
 # What only the likelihood can tell shows in test_invariance alone.

@@ -132,3 +132,16 @@ def test_the_log_of_a_run_that_fails_holds_no_credentials(secret, monkeypatch):
         fit(run)
     assert VISIBLE not in str(told.value)
     check_files(Place(run))
+
+
+def test_an_estimator_that_is_shown_does_not_show_them():
+    uri = f"s3://{USER}:{SECRET}@b/x?region=eu&session_token={MORE}"
+    model = raytpnn.BayesianTPNNRegressor(chains=2, out=uri)
+    bundle = model._repr_mimebundle_()
+    for text in (repr(model), str(model), model._repr_html_(), *bundle.values()):
+        assert VISIBLE not in text
+        assert "s3://b/x" in text
+    assert repr(model) == "BayesianTPNNRegressor(chains=2, out='s3://b/x')"
+    assert model.get_params()["out"] == uri
+    assert model.out == uri
+    assert repr(raytpnn.BayesianTPNNClassifier(chains=2)) == "BayesianTPNNClassifier(chains=2)"

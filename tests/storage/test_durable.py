@@ -10,10 +10,11 @@ import threading
 
 import pytest
 from support.cli_cases import call
-from support.run_cases import assert_same_draws, files_of, fit, manifest_of
+from support.run_cases import assert_same_draws, files_of, fit, manifest_of, small_data
 
 import raytpnn
 from raytpnn import RunError
+from raytpnn.data.rows.rows_io import write_rows
 from raytpnn.storage.formats.manifest import as_json, parse_manifest
 from raytpnn.storage.places import atomic_files as beside
 from raytpnn.storage.places import retry
@@ -236,3 +237,59 @@ def test_what_does_not_pass_is_not_tried_again():
     assert retry.passes(OSError("AWS Error SLOW_DOWN during PutObject operation"))
     assert retry.passes(OSError("When reading: AWS Error NETWORK_CONNECTION: curlCode: 28, Timeout"))
     assert not retry.passes(OSError("AWS Error ACCESS_DENIED during PutObject operation"))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_storage_error_while_a_run_begins_is_borne(tmp_path, monkeypatch, streaming):
+    X, y = small_data()
+    X.assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    asked = {"executor": "threads", "seed": 5, "chains": 2, "warmup": 60, "draws": 60, "streaming": streaming}
+    raytpnn.sample(tmp_path / "rows.parquet", "y", out=tmp_path / "quiet", **asked)
+    left = iter(range(2))
+
+    def write(*arguments):
+        # The disk is full when much is written, and the codes are where they should be.
+        write_rows(*arguments)
+        if next(left, None) is not None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("raytpnn.chains.run.run.write_rows", write)
+    raytpnn.sample(tmp_path / "rows.parquet", "y", out=tmp_path / "run", **asked)
+    assert next(left, None) is None
+    assert_same_draws(tmp_path / "quiet", tmp_path / "run")
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_run_that_cannot_begin_says_how_long_it_was_tried_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAYTPNN_STORAGE_PATIENCE", "0.3")
+
+    def write(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("raytpnn.chains.run.run.write_rows", write)
+    with pytest.raises(OSError, match=r"No space left on device \(tried again for 0\.3 s\)"):
+        fit(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_whether_there_is_a_file_is_asked_again(copy, monkeypatch):
+    """Workers ask for the next owner's lease before they write a block."""
+    left = iter(range(4))
+
+    def stale(function):
+        def look(path, *arguments, **options):
+            if str(path).startswith(str(copy)) and next(left, None) is not None:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+            return function(path, *arguments, **options)
+
+        return look
+
+    for name in ("stat", "listdir"):
+        monkeypatch.setattr(os, name, stale(getattr(os, name)))
+    place = Place(copy)
+    assert place.holds("manifest.json")
+    assert not place.holds("lease/000099.json")
+    assert next(left, None) is None
+    left = iter(range(4))
+    assert not place.empty()
+    assert next(left, None) is None

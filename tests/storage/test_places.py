@@ -208,3 +208,14 @@ def test_a_claim_of_somebody_who_was_killed_does_not_hold_up_others(bucket, monk
     place.write("lease/000001.json.claim-0123", b"")
     assert place.create("lease/000001.json", b"mine")
     assert place.names("") == ["lease/000001.json"]
+
+
+def test_a_file_in_a_bucket_that_is_too_large_is_not_read(bucket, monkeypatch):
+    place = Place(bucket.format("large"))
+    place.write("checkpoint/chain=0/block=0", b"x" * 1000)
+    assert place.read("checkpoint/chain=0/block=0") == b"x" * 1000
+    monkeypatch.setattr("raytpnn.storage.places.place.MOST_BYTES", 999)
+    with pytest.raises(raytpnn.RunError, match=r"large/checkpoint/chain=0/block=0 has more than 999 bytes"):
+        place.read("checkpoint/chain=0/block=0")
+    with pytest.raises(FileNotFoundError):
+        place.read("checkpoint/chain=0/block=1")

@@ -15,11 +15,16 @@ from support.run_cases import manifest_of
 from support.version_cases import CASES, NEW_BLOCKS, layout_digest, told_of
 
 import raytpnn
-from raytpnn.storage.formats.chain_format import CHAIN_FORMAT
+from raytpnn.engine.older_records import MOVES_1, STATE_1, state_of_today
+from raytpnn.engine.records import MOVE_NAMES, STATE
+from raytpnn.storage.formats.chain_format import CHAIN_FORMAT, READABLE
+from raytpnn.storage.formats.checkpoint import Checkpoint
+from raytpnn.storage.places.place import Place
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEPT = sorted(path for path in FIXTURES.glob("unfinished-*") if path.is_dir())
 OURS = [path for path in KEPT if path.name.startswith(f"unfinished-{CHAIN_FORMAT}-")]
+READ = [path for path in KEPT if int(path.name.split("-")[1]) in READABLE]
 ADVICE = (
     "raise CHAIN_FORMAT in raytpnn/storage/formats/chain_format.py and run "
     "`python tests/fixtures/make_unfinished.py`"
@@ -47,7 +52,7 @@ def test_there_is_an_unfinished_run_of_every_kind_in_the_present_format():
         assert expected["layout"] == layout_digest(), f"the layout of a chain's state has changed: {ADVICE}"
 
 
-@pytest.mark.parametrize("kept", OURS, ids=lambda path: path.name)
+@pytest.mark.parametrize("kept", READ, ids=lambda path: path.name)
 def test_it_ends_with_the_draws_of_the_run_that_was_never_disturbed(kept, tmp_path, monkeypatch):
     """Also by a later release: the version of the package is not that of the format."""
     run = shutil.copytree(kept, tmp_path / "run")
@@ -70,8 +75,22 @@ def test_it_ends_with_the_draws_of_the_run_that_was_never_disturbed(kept, tmp_pa
     assert all((run / f"checkpoint/chain={c}/block={b}").is_file() for c, b in NEW_BLOCKS)
 
 
+def test_a_state_of_format_1_is_that_of_today_without_the_newest_move():
+    state = Checkpoint.read(Place(FIXTURES / "unfinished-1-gaussian"), 1, 2).state
+    old = np.frombuffer(state, STATE_1)[0]
+    new = np.frombuffer(state_of_today(state, None), STATE)[0]
+    for name in STATE.names:
+        if name != "tally":
+            assert new[name].tobytes() == old[name].tobytes(), name
+    assert old["tally"][:, 0].sum() > 1000
+    assert new["tally"][:MOVES_1].tolist() == old["tally"].tolist()
+    assert MOVE_NAMES[MOVES_1:] == ("component",)
+    assert new["tally"][MOVES_1:].tolist() == [[0, 0]]
+    assert state_of_today(new.tobytes(), None) == new.tobytes()
+
+
 def test_those_of_older_formats_are_refused_but_what_they_drew_is_loaded(tmp_path):
-    for kept in (path for path in KEPT if path not in OURS):
+    for kept in (path for path in KEPT if path not in READ):
         run = shutil.copytree(kept, tmp_path / kept.name)
         with pytest.raises(raytpnn.RunError, match=r"in format \d+, written by raytpnn [\d.]+"):
             raytpnn.resume(run)
@@ -81,10 +100,11 @@ def test_those_of_older_formats_are_refused_but_what_they_drew_is_loaded(tmp_pat
 @pytest.mark.parametrize("other", [None, CHAIN_FORMAT + 1])
 def test_another_format_is_refused_by_name_and_writer(unfinished, other):
     change(unfinished, chain_format=other)
+    readable = " and ".join(str(number) for number in READABLE)
     with pytest.raises(
         raytpnn.RunError,
         match=rf"in format {other or 0}, written by raytpnn {re.escape(raytpnn.__version__)}; this version "
-        rf"goes on with format {CHAIN_FORMAT}. Install raytpnn {re.escape(raytpnn.__version__)}",
+        rf"goes on with formats {readable}. Install raytpnn {re.escape(raytpnn.__version__)}",
     ):
         raytpnn.resume(unfinished)
     # The digest of the plan, by which checkpoints are known, is as it was: what was drawn can be loaded.

@@ -1,4 +1,4 @@
-"""What `test_calibration` and other tests share: LEVEL, calibration."""
+"""What `test_calibration` and other tests share: DEFAULT, LEVEL, calibration."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def prior_of(family: str) -> Prior:
     )
 
 
+# Terms are bounded, sets independent, scales fixed by the rule. Fewer terms, so that chains get around in a
+# few hundred sweeps; an intercept that leaves counts finite.
+DEFAULT = Prior(K_max=10, intercept_sd=0.7)
+
+
 def functionals(case) -> np.ndarray:
     state = case.chain.state
     K = int(state.K)
@@ -54,10 +59,17 @@ def functionals(case) -> np.ndarray:
     )
 
 
-def calibration(family: str, repetitions: int, block=None, **more) -> np.ndarray:
+def calibration(family: str, repetitions: int, block=None, prior: Prior | None = None, **more) -> np.ndarray:
     """p-values of the functionals' ranks, (9,)."""
     case = make_case(
-        family, n=15, p=4, prior=prior_of(family), moves=Moves(), run_block=block, seed=11, **more
+        family,
+        n=15,
+        p=4,
+        prior=prior or prior_of(family),
+        moves=Moves(),
+        run_block=block,
+        seed=11,
+        **more,
     )
     case.rng = np.random.default_rng(11)
     draws, thin, warmup = 39, 12, 300

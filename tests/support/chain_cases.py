@@ -34,6 +34,7 @@ from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
 
 NO_MOVES = {
+    "component_changes": 0,
     "birth_death_attempts": 0,
     "joint_beta_every": 0,
     "restructure": False,

@@ -213,6 +213,7 @@ def main(target: str, seed: int, first: int, count: int, fixtures: Path) -> int:
             ended, told = attempt(load, room / str(i), 20 * PATIENCE_SECONDS)
             assert ended == "loaded", told
         limit_memory()
+        threads = len(os.listdir("/proc/self/task"))
         for number in range(first, first + count):
             rng = np.random.default_rng([seed, number])
             i = int(rng.integers(len(originals)))
@@ -227,9 +228,10 @@ def main(target: str, seed: int, first: int, count: int, fixtures: Path) -> int:
                 print(f"mutation {number} of {names}: {ended}\n{told}", flush=True)
     finally:
         shutil.rmtree(room, ignore_errors=True)
-    peak = peak_bytes()
-    seconds = round(time.monotonic() - begin, 1)
-    print(json.dumps({"target": target, "outcomes": outcomes, "peak_bytes": peak, "seconds": seconds}))
+    told = {"target": target, "outcomes": outcomes, "peak_bytes": peak_bytes()}
+    told["threads"] = len(os.listdir("/proc/self/task")) - threads
+    told["seconds"] = round(time.monotonic() - begin, 1)
+    print(json.dumps(told))
     return int(any(outcomes[wrong] for wrong in ("memory", "nameless", "wrong error")))
 
 

@@ -99,3 +99,30 @@ def run_without_data(family: str, moves: Moves, block=None, sweeps: int = 60_000
     case = make_case(family, n=6, p=4, prior=PRIOR, moves=moves, weight=0.0, run_block=block, **more)
     record = case.chain.run(0, sweeps, 500, 1).record
     return checks(case, record)
+
+
+def against_prior_draws(family: str, block=None, sweeps: int = 30_000, draws: int = 3_000) -> np.ndarray:
+    """z of every functional of a chain without data against draws of the default prior, as it is."""
+    case = make_case(family, n=30, p=4, prior=Prior(), moves=Moves(), weight=0.0, run_block=block)
+    series = []
+    for start in range(0, sweeps, 20):
+        case.chain.run(start, 20, 500, sweeps)
+        if start >= 500:
+            series.append(by_prior(case))
+    batches = np.array(series)[: len(series) // 50 * 50].reshape(50, -1, len(series[0])).mean(axis=1)
+    drawn = []
+    for _ in range(draws):
+        case.load(case.prior_draw(), 0)
+        case.compute_fit()
+        drawn.append(by_prior(case))
+    gap = batches.mean(axis=0) - np.mean(drawn, axis=0)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / 50 + np.var(drawn, axis=0, ddof=1) / draws)
+    return gap[error > 0.0] / error[error > 0.0]
+
+
+def by_prior(case) -> np.ndarray:
+    """Functionals of a state; those that grow with the number of terms by term, too."""
+    values = case.statistics()
+    K = int(case.chain.state.K)
+    quarters = np.array([25, 50, 75]) < K
+    return np.concatenate([values, values[2:12] / max(K, 1), quarters])

@@ -11,6 +11,7 @@ from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.reference.rebinding import rebuild
 from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
 from raytpnn.engine.rows.feature_sets import terms_on_set, weight_off_set
+from raytpnn.engine.rows.row_passes import multiply_factor
 from raytpnn.engine.sweeps.sweep import run_block
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.elementary import log
@@ -102,6 +103,22 @@ def height_forgotten_where_proposed(problem, settings, work, features, b, gamma,
 
 
 @njit
+def height_forgotten_in_new_terms(problem, work, features, b, gamma, d, first, row):
+    """Basis function of a term; of a proposed one, without heights."""
+    bounded = work.bounded
+    if b[0] == work.trial_b[0, 0]:
+        work.bounded = 0
+    inside = True
+    for j in range(first, d):
+        c = factor_table(problem, work, j, features[j], b[j], gamma[j])
+        inside = inside and c >= SMALLEST_MEAN
+        if inside:
+            multiply_factor(problem, work, features[j], j, row)
+    work.bounded = bounded
+    return inside
+
+
+@njit
 def every_set_alone(settings, state, features, d, skip):
     return settings.log_set_prior[d]
 
@@ -112,7 +129,23 @@ def term_itself_counted(state, features, d, skip):
     return terms_on_set(state, features, d, -1)
 
 
+@njit
+def way_back_forgotten(problem, here, there, d, old, new):
+    weight = doubles(problem.feature_weight, problem.p)[new]
+    return -log(weight / weight_off_set(problem, here, d))
+
+
+@njit
+def never_taken(state, features, d):
+    return False
+
+
 TWINS = {
+    "height forgotten in the ratio of a birth": ("birth_death", {"build_phi": height_forgotten_in_new_terms}),
+    "height forgotten in the ratio of a changed set": (
+        "restructure",
+        {"build_phi": height_forgotten_in_new_terms},
+    ),
     "height forgotten in the Langevin acceptance": (
         "langevin",
         {"term_tables": height_forgotten_where_proposed},
@@ -120,6 +153,8 @@ TWINS = {
     "sharing forgotten in the ratio": ("birth_death", {"log_set_weight": every_set_alone}),
     "sharing forgotten when a set is changed": ("restructure", {"log_set_weight": every_set_alone}),
     "the term itself counted in joining": ("joining", {"terms_on_set": term_itself_counted}),
+    "way back forgotten for a component": ("component", {"log_exchange_ratio": way_back_forgotten}),
+    "component merged with another": ("component", {"is_taken": never_taken}),
     "log((K+1)/(Kmax-K)) dropped": ("birth_death", {"log_count_ratio": no_count_ratio}),
     "reverse complement forgotten in Deleting": (
         "restructure",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples.paper.models.bart import Bart
+from examples.paper.models.bart import Bart, Bartz
 from examples.paper.models.base import Model, Outcome, evaluate
 from examples.paper.models.boosting import Boosting
 from examples.paper.models.ebm import Ebm
@@ -18,7 +18,8 @@ MODELS: dict[str, Model] = {
     "paper": PaperSampler(),
     "xgboost": Boosting(),
     "bart": Bart(),
+    "bartz": Bartz(),
     "ebm": Ebm(),
     "linear": Linear(),
 }
-PEERS = ("xgboost", "bart", "ebm", "linear")
+PEERS = ("xgboost", "bart", "bartz", "ebm", "linear")

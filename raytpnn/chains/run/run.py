@@ -21,6 +21,7 @@ from raytpnn.data.rows.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
 from raytpnn.engine.backends import check_backend
 from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.older_records import moves_of_today, settings_of_today
 from raytpnn.engine.problem import Problem, Scaling, build_problem
 from raytpnn.engine.record_check import settings_of
 from raytpnn.engine.records import SETTINGS
@@ -50,6 +51,7 @@ from raytpnn.storage.formats.manifest_check import check_plan
 from raytpnn.storage.formats.npy_files import mapped_array
 from raytpnn.storage.lease import Fence, Lease
 from raytpnn.storage.places.place import Place, sha256_of_file
+from raytpnn.storage.places.retry import patiently
 from raytpnn.storage.places.uris import shown
 
 __all__ = ["Run", "check_to_go_on", "resumable"]
@@ -92,6 +94,26 @@ class Run:
 
         `codes`, if there is such a file, already holds the codes of the rows: it is moved.
         """
+
+        def write() -> dict[str, Any]:
+            return Run._write(place, plan, rows, encoder, classes, config, codes)
+
+        # An object store is borne with file by file. Of a failed attempt nothing stays; codes that were moved
+        # are still mapped, and written again.
+        manifest = write() if place.path is None else patiently(write, place.patience)
+        return Run(place, parse_manifest(as_json(manifest)), lease)
+
+    @staticmethod
+    def _write(
+        place: Place,
+        plan: Plan,
+        rows: TrainingRows,
+        encoder: Encoder,
+        classes: tuple[Any, ...] | None,
+        config: dict[str, Any],
+        codes: Path | None,
+    ) -> dict[str, Any]:
+        """Write a run that begins; its manifest."""
         with place.new_folder() as folder:
             write_rows(rows, folder, codes)
             encoder.save(folder / "encoder")
@@ -120,7 +142,7 @@ class Run:
             }
             for name in (BEGUN, MANIFEST):
                 (folder / name).write_bytes(as_json(manifest))
-        return Run(place, parse_manifest(as_json(manifest)), lease)
+        return manifest
 
     @staticmethod
     def open(place: Place, lease: Lease | None = None, fence: Fence | None = None) -> Run:
@@ -237,12 +259,12 @@ class Run:
         with named(self.place.name_of(MANIFEST)):
             family = get_family(self.manifest["family"])
             prior = Prior(**self.manifest["config"]["prior"])
-            moves = Moves(**self.manifest["config"]["moves"])
+            moves = Moves(**moves_of_today(self.manifest["config"]["moves"]))
             tempering = None if told["tempering"] is None else Tempering(**told["tempering"])
         name = self.place.name_of(SETTINGS_FILE)
         stored = mapped_array(self.verified(SETTINGS_FILE), name)
         with named(name):
-            settings = settings_of(stored, family.code, problem.n_all, len(problem.codes))
+            settings = settings_of(settings_of_today(stored), family.code, problem.n_all, len(problem.codes))
         return Plan(
             problem=problem,
             settings=settings,

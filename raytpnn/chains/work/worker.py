@@ -14,6 +14,7 @@ from raytpnn.chains.run.collect import draws_of_block
 from raytpnn.chains.run.store import BlockStore
 from raytpnn.chains.work.adaptive_weights import round_of_weights
 from raytpnn.engine.chain import Block, Chain
+from raytpnn.engine.older_records import state_of_today
 from raytpnn.engine.problem import Problem, with_feature_weights
 from raytpnn.engine.record_check import check_checkpoint, check_feature_weights
 from raytpnn.engine.sharded_chain import ShardedChain
@@ -103,9 +104,9 @@ class BlockHost:
             return self.plan.start(chain)
         if self.goes_on(chain, block):
             return self.latest[chain][1]
-        state = self.store.state_after(chain, block - 1)
         plan = self.plan
         replicas = None if plan.tempering is None else plan.tempering.replicas
+        state = state_of_today(self.store.state_after(chain, block - 1), replicas)
         with named(checkpoint_name(chain, block - 1)):
             check_checkpoint(state, plan.settings, len(plan.problem.codes), replicas)
         return state

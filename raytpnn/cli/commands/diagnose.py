@@ -25,10 +25,12 @@ SHORT = {
     "langevin": "step",
     "joint_beta": "beta",
     "intercept": "icpt",
+    "component": "comp",
 }
 LONG = (
     "(add, del, chng: a variable added, deleted, changed; join: the set of another term taken; "
-    "step: Langevin; beta: all coefficients at once; icpt: intercept)"
+    "step: Langevin; beta: all coefficients at once; icpt: intercept; "
+    "comp: a variable changed in all terms of a component)"
 )
 
 

@@ -35,12 +35,14 @@ def resume(
     others are given.
     """
     say(f"opening {run}")
+    from raytpnn.chains.run.ownership import refuse_owner
     from raytpnn.cli.inputs.running import resources_of
     from raytpnn.cli.note import noted_targets, read_note, write_note
     from raytpnn.cli.screen.stop import stoppable
     from raytpnn.storage.places.place import Place
 
     place = Place(run)
+    refuse_owner(place)
     note = read_note(place)
     if no_target and until_converged(place):
         raise ValueError(

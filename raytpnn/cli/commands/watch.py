@@ -44,7 +44,7 @@ def watch(
     # Whoever watches is told that the storage does not answer.
     reader = StatusReader(Place(run, patience=None if once or json else 0.0))
     if once or json:
-        sight = reader.look()
+        sight = look_once(reader)
         if json:
             print_json(sight)
         else:
@@ -52,6 +52,20 @@ def watch(
     else:
         sight = follow(reader, every, wait)
     raise typer.Exit(exit_code(sight))
+
+
+def look_once(reader: StatusReader) -> Sight:
+    """Look; if there is no run yet, say who prepares one."""
+    from raytpnn.storage.errors import RunError
+    from raytpnn.storage.formats.manifest import MANIFEST
+
+    try:
+        return reader.look()
+    except RunError:
+        place, lease = reader.place, reader.lease
+        if place.holds(MANIFEST) or lease.look() != "alive" or lease.record is None:
+            raise
+        raise RunError(f"{lease.record.owner} prepares a run in {place}: nothing is to be seen yet") from None
 
 
 def exit_code(sight: Sight) -> int:
@@ -97,7 +111,10 @@ def wait_for_run(reader: StatusReader, every: float, wait: float) -> None:
     from raytpnn.storage.formats.manifest import MANIFEST
 
     place = reader.place
-    if place.holds(MANIFEST) or not place.empty():
+    if place.holds(MANIFEST):
+        return
+    # The manifest comes last: what is there may be on its way.
+    if not place.empty() and reader.lease.look() not in ("alive", "unknown"):
         return
     say(f"waiting for a run to begin in {place}")
     end, told = time.monotonic() + wait, ""
@@ -111,6 +128,9 @@ def wait_for_run(reader: StatusReader, every: float, wait: float) -> None:
                 say(text)
             told = text
         elif seen in ("dead", "released") and not place.holds(MANIFEST):
+            if not place.empty():
+                # Whoever reads what is left says what is wrong with it.
+                return
             raise RunError(f"no run has begun in {place}: the process that prepared it is gone; fit again")
         if time.monotonic() > end:
             raise RunError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.numerics.jit import compiled
+from raytpnn.numerics.jit import allocating
 
 __all__ = ["bin_sorted", "encode_rows", "midpoints"]
 
@@ -28,7 +28,7 @@ def midpoints(values: np.ndarray) -> np.ndarray:
     return np.where(values[:-1] < middle, middle, values[1:])
 
 
-@compiled
+@allocating
 def bin_values(v, max_bins, exact, counts, points, cuts):
     """Bins of ascending numbers: one a distinct value if exact, else of about equal numbers of rows.
 
@@ -75,7 +75,7 @@ def bin_values(v, max_bins, exact, counts, points, cuts):
     return b + 1, narrow
 
 
-@compiled
+@allocating
 def bin_sorted(ordered, max_bins, counts, points, cuts, n_bins, exact, narrow):
     """Bins of every row of a block.
 
@@ -108,7 +108,7 @@ def bin_sorted(ordered, max_bins, counts, points, cuts, n_bins, exact, narrow):
         n_bins[j], narrow[j] = bin_values(v, max_bins, exact[j], counts[j], points[j], cuts[j])
 
 
-@compiled
+@allocating
 def encode_rows(x, cuts, n_cuts, missing, rows, codes):
     """Write the code of x[j] to codes[rows[j]], for every j with rows[j] >= 0.
 

@@ -26,6 +26,8 @@ UNIT_NAMES = (
     "begin_block",
     "birth",
     "build_phi",
+    "change_component",
+    "change_trial_fit",
     "copy_phi",
     "death",
     "draw_new_set",

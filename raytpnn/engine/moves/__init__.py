@@ -4,6 +4,7 @@ In: the records of a chain. Out: the same records after a proposal was accepted 
 
 adaptation          Step sizes that learn in warm-up.
 birth_death         Birth of a term, random or stepwise, and death of one.
+change_component    A feature changed in all terms of a component at once.
 change_features     Adding, deleting or changing a variable of one term, or taking another term's set.
 coefficient         The proposal of one coefficient given the rest: a Newton step along its basis function.
 delayed_acceptance  Delayed acceptance.

@@ -26,6 +26,9 @@ class Moves:
         Share of the births that take the set of a term that is there; below 1. For priors with sharing.
     q_join : float
         Share of the changes of a term's set that take the set of another term; below 1. For such priors.
+    component_changes : int
+        Attempts a sweep to exchange one feature in all terms of a component at once; 0 switches the move off.
+        For such priors.
     step_size : float
         Langevin step, where adaptation starts.
     birth_death_attempts : int
@@ -53,6 +56,7 @@ class Moves:
     q_keep: float = 0.5
     q_copy: float = 0.5
     q_join: float = 0.5
+    component_changes: int = 4
     step_size: float = 0.8
     birth_death_attempts: int = 40
     conditional_beta: bool = True
@@ -72,7 +76,7 @@ class Moves:
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value <= 0:
                 raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
-        for name in ("birth_death_attempts", "joint_beta_every"):
+        for name in ("component_changes", "birth_death_attempts", "joint_beta_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
@@ -91,6 +95,7 @@ class Moves:
             q_keep=0.0,
             q_copy=0.0,
             q_join=0.0,
+            component_changes=0,
             step_size=0.01,
             birth_death_attempts=1,
             conditional_beta=False,

@@ -189,6 +189,11 @@ def replace_term(problem, work, k, old_beta, row, new_beta):
     copy_phi(problem, work, row, k)
 
 
+def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
+    changed = changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta)
+    doubles(work.trial_fit, problem.n)[:] = changed
+
+
 def take_trial_fit(problem, work):
     doubles(work.fit, problem.n)[:] = doubles(work.trial_fit, problem.n)
 
@@ -285,6 +290,7 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             evaluate,
             phi_moments,
             replace_term,
+            change_trial_fit,
             take_trial_fit,
             shift_fit,
             fit_from_terms,

@@ -10,6 +10,7 @@ __all__ = [
     "contains",
     "draw_off_set",
     "extension_weight",
+    "has_set",
     "log_set_weight",
     "sort_set",
     "terms_on_set",
@@ -96,16 +97,22 @@ def extension_weight(problem, state, features, d, skip):
 
 
 @internal
+def has_set(state, k, features, d):
+    """Whether the set of term k is that of the first d features, in whatever order."""
+    same = state.order[k] == d
+    if same:
+        for i in range(d):
+            same = same and contains(state.features[k], d, int(features[i]))
+    return same
+
+
+@internal
 def terms_on_set(state, features, d, skip):
     """Number of terms, but `skip`, whose set is that of the first d features."""
     count = 0
     for k in range(state.K):
-        if k != skip and state.order[k] == d:
-            same = True
-            for i in range(d):
-                same = same and contains(state.features[k], d, int(features[i]))
-            if same:
-                count += 1
+        if k != skip and has_set(state, k, features, d):
+            count += 1
     return count
 
 

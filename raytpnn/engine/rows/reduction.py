@@ -29,29 +29,31 @@ def partial_width(settings: np.record) -> int:
 
 @internal
 def stripe_sums(problem, work, stripe, count):
-    """Room for `count` sums of one stripe, at 0; left as it is if the stripe has no rows."""
-    sums = doubles(work.partial + 8 * stripe * count, count)
+    """Address of `count` sums of one stripe, at 0; left as they are if the stripe has no rows."""
+    address = work.partial + 8 * stripe * count
+    sums = doubles(address, count)
     if problem.stripe[stripe] < problem.stripe[stripe + 1]:
         for i in range(count):
             sums[i] = 0.0
-    return sums
+    return address
 
 
 @internal
 def combine(problem, work, count):
-    """Add the sums of all stripes in order, (count,) float64; those of a broken meeting are 0."""
-    total = doubles(work.partial + 8 * STRIPES * count, count)
+    """Add the sums of all stripes in order; returns the address of the totals (0 after a broken meeting)."""
+    address = work.partial + 8 * STRIPES * count
+    total = doubles(address, count)
     for i in range(count):
         total[i] = 0.0
     if work.shards > 1:
         combine_shards(problem, work, count, total)
-        return total
+        return address
     for stripe in range(STRIPES):
         if problem.stripe[stripe] < problem.stripe[stripe + 1]:
             sums = doubles(work.partial + 8 * stripe * count, count)
             for i in range(count):
                 total[i] += sums[i]
-    return total
+    return address
 
 
 @internal

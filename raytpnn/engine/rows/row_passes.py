@@ -33,7 +33,7 @@ from raytpnn.engine.rows.reduction import combine, stripe_sums
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.families.dispatch import family_rows
 from raytpnn.numerics.jit import internal
-from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_moments, block_sum
+from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_dots, block_moments, block_sum
 
 # What `evaluate` is asked for, besides what the family's kernel gives.
 MOMENTS = 4  # of one basis function with score and curvature
@@ -176,7 +176,7 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
             gather_codes(problem, features[j])
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
-        sums = stripe_sums(problem, work, stripe, count)
+        sums = doubles(stripe_sums(problem, work, stripe, count), count)
         for start in range(problem.stripe[stripe], last, BLOCK):
             stop = min(start + BLOCK, last)
             base = trial[start:stop]
@@ -186,7 +186,7 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
             for i in range(stop - start):
                 base[i] = (fit_part[i] - old_beta * old_part[i]) + new_beta * new_part[i]
             evaluate_block(problem, settings, work, base, need, row, features, d, start, stop, sums)
-    total = combine(problem, work, count)
+    total = doubles(combine(problem, work, count), count)
     for i in range(count):
         work.sums[i] = total[i]
 
@@ -200,13 +200,13 @@ def phi_moments(problem, work, row):
     phi = singles(work.phi + 4 * n * row, n)
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
-        sums = stripe_sums(problem, work, stripe, 2)
+        sums = doubles(stripe_sums(problem, work, stripe, 2), 2)
         for start in range(problem.stripe[stripe], last, BLOCK):
             stop = min(start + BLOCK, last)
             dot, norm = block_moments(score[start:stop], curvature[start:stop], phi[start:stop], work.lanes)
             sums[0] += dot
             sums[1] += norm
-    total = combine(problem, work, 2)
+    total = doubles(combine(problem, work, 2), 2)
     return total[0], total[1]
 
 
@@ -231,6 +231,21 @@ def copy_phi(problem, work, source, target):
     right = singles(work.phi + 4 * n * source, n)
     for i in range(n):
         left[i] = right[i]
+
+
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, *CHANGE))
+def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
+    """Write fit - old_beta * phi[old_row] + new_beta * phi[new_row] to trial_fit, and evaluate nothing.
+
+    `address` is that of the fit to start from, which may be trial_fit itself.
+    """
+    n = problem.n
+    fit = doubles(address, n)
+    trial = doubles(work.trial_fit, n)
+    old = singles(work.phi + 4 * n * old_row, n)
+    new = singles(work.phi + 4 * n * new_row, n)
+    for i in range(n):
+        trial[i] = (fit[i] - old_beta * old[i]) + new_beta * new[i]
 
 
 @unit(NOTHING(PROBLEM_T, WORK_T))
@@ -283,9 +298,15 @@ def gram_block(problem, work, low, high, start, stop, sums):
         for i in range(size):
             weighted[i] = w[i] * phi[i]
         sums[place] += block_sum(weighted, lanes)
-        for other in range(k + 1):
+        # Columns by twos, which share the loads of `weighted`.
+        for other in range(0, k, 2):
             column = singles(work.phi + 4 * (n * other + start), size)
-            sums[place + 1 + other] += block_dot(weighted, column, lanes)
+            beside = singles(work.phi + 4 * (n * (other + 1) + start), size)
+            first, second = block_dots(weighted, column, beside, work.lanes)
+            sums[place + 1 + other] += first
+            sums[place + 2 + other] += second
+        if k % 2 == 0:
+            sums[place + 1 + k] += block_dot(weighted, phi, lanes)
         place += k + 2
 
 
@@ -304,10 +325,10 @@ def gram_matrix(problem, settings, work, K):
             count += high
         for stripe in range(STRIPES):
             last = problem.stripe[stripe + 1]
-            sums = stripe_sums(problem, work, stripe, count)
+            sums = doubles(stripe_sums(problem, work, stripe, count), count)
             for start in range(problem.stripe[stripe], last, BLOCK):
                 gram_block(problem, work, low, high, start, min(start + BLOCK, last), sums)
-        total = combine(problem, work, count)
+        total = doubles(combine(problem, work, count), count)
         place = 0
         for i in range(low, high):
             for m in range(i + 1):
@@ -323,13 +344,13 @@ def score_of_terms(problem, work, K, out):
     score = doubles(work.score, n)
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
-        sums = stripe_sums(problem, work, stripe, K)
+        sums = doubles(stripe_sums(problem, work, stripe, K), K)
         for start in range(problem.stripe[stripe], last, BLOCK):
             size = min(BLOCK, last - start)
             for k in range(K):
                 phi = singles(work.phi + 4 * (n * k + start), size)
                 sums[k] += block_dot(score[start : start + size], phi, work.lanes[0])
-    total = combine(problem, work, K)
+    total = doubles(combine(problem, work, K), K)
     for k in range(K):
         out[k + 1] = total[k]
 

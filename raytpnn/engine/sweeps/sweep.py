@@ -6,6 +6,7 @@ from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import problem_at
 from raytpnn.engine.jit.signatures import CHAIN, FLAG, NOTHING
 from raytpnn.engine.moves.birth_death import birth_or_death
+from raytpnn.engine.moves.change_component import change_components
 from raytpnn.engine.moves.change_features import restructure
 from raytpnn.engine.moves.delayed_acceptance import begin_screening
 from raytpnn.engine.moves.joint_beta import joint_beta
@@ -46,6 +47,8 @@ def sweep(problem, settings, state, work, warming_up):
                 walk(problem, settings, state, work, k, warming_up)
             else:
                 langevin(problem, settings, state, work, k, warming_up)
+    if settings.sharing > 0.0:
+        change_components(problem, settings, state, work)
     every = settings.joint_beta_every
     if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)

@@ -14,20 +14,23 @@ from typing import Any
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.formats.manifest import writer_of
 
-__all__ = ["CHAIN_FORMAT", "refuse_other_format"]
+__all__ = ["CHAIN_FORMAT", "READABLE", "refuse_other_format"]
 
-CHAIN_FORMAT = 1
+CHAIN_FORMAT = 2
+# Formats whose chains go on as they began: `engine/older_records.py` turns their records into today's.
+READABLE = (1, CHAIN_FORMAT)
 
 
 def refuse_other_format(manifest: dict[str, Any], where: str) -> None:
     """Raise if the chains of a run are in another format; `where` names the manifest."""
     # Runs of the time before formats had numbers have none.
     found = manifest["plan"].get("chain_format", 0)
-    if found == CHAIN_FORMAT:
+    if found in READABLE:
         return
     writer = writer_of(manifest)
+    readable = " and ".join(str(number) for number in READABLE)
     raise RunError(
         f"{where}: the chains of the run are in format {found!r:.20}, written by raytpnn {writer}; this "
-        f"version goes on with format {CHAIN_FORMAT}. Install raytpnn {writer} to go on with the run, or fit "
+        f"version goes on with formats {readable}. Install raytpnn {writer} to go on with the run, or fit "
         "again; what it has drawn can still be loaded"
     )

@@ -112,11 +112,15 @@ class Place:
     def _read(self, name: str) -> bytes:
         if self.path is not None:
             path = self.regular(name)
-            if path.stat().st_size > MOST_BYTES:
-                raise RunError(f"{self.name_of(name)} has more than {MOST_BYTES:,} bytes: that is too large")
+            self._refuse_large(name, path.stat().st_size)
             return path.read_bytes()
-        with self.remote.open_input_stream(f"{self.base}/{name}") as stream:
-            return stream.read()
+        with self.remote.open_input_file(f"{self.base}/{name}") as file:
+            self._refuse_large(name, file.size())
+            return file.read()
+
+    def _refuse_large(self, name: str, size: int) -> None:
+        if size > MOST_BYTES:
+            raise RunError(f"{self.name_of(name)} has more than {MOST_BYTES:,} bytes: that is too large")
 
     def write(self, name: str, data: bytes, durable: bool = False) -> None:
         """Write a file: beside and renamed on a disk, in one PUT in an object store.
@@ -220,13 +224,17 @@ class Place:
     def holds(self, name: str) -> bool:
         """Whether there is such a file."""
         if self.path is not None:
-            return (self.path / name).is_file()
+            return patiently((self.path / name).is_file, self.patience)
         return patiently(lambda: self.remote.get_file_info(f"{self.base}/{name}").is_file, self.patience)
 
     def empty(self) -> bool:
         """Whether there is nothing here but traces of somebody who began to write, and did not go on."""
         if self.path is None:
             return all(name.startswith(f"{LEASE_FOLDER}/") for name in self.names(""))
+        return patiently(self._empty, self.patience)
+
+    def _empty(self) -> bool:
+        assert self.path is not None
         if not self.path.is_dir():
             return not self.path.exists()
         return all(name == LEASE_FOLDER or name.endswith(PARTIAL) for name in os.listdir(self.path))

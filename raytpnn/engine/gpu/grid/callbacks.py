@@ -36,6 +36,7 @@ CALLS = (
     "fit_from_terms",
     "gram_matrix",
     "score_of_terms",
+    "change_trial_fit",
 )
 (
     MULTIPLY_FACTOR,
@@ -48,6 +49,7 @@ CALLS = (
     FIT_FROM_TERMS,
     GRAM_MATRIX,
     SCORE_OF_TERMS,
+    CHANGE_TRIAL_FIT,
 ) = range(len(CALLS))
 
 # Where in Work.units the address of the callback stands, behind all units.
@@ -136,6 +138,12 @@ def gram_matrix(problem, settings, work, K):
 def score_of_terms(problem, work, K, out):
     """Leaves the sums in out[1:]."""
     call_host(work, SCORE_OF_TERMS, K, np.int64(out.ctypes.data), 0, 0, 0, 0, 0, 0.0, 0.0)
+
+
+@internal
+def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
+    """No sum: nobody waits."""
+    call_host(work, CHANGE_TRIAL_FIT, address, old_row, new_row, 0, 0, 0, 0, old_beta, new_beta)
 
 
 def grid_addresses() -> dict[int, int]:

@@ -21,7 +21,7 @@ from raytpnn.engine.gpu.grid.shard import GridShard, RowSet
 from raytpnn.engine.gpu.grid_records import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
 from raytpnn.engine.records import STOP
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.numerics.jit import compiled
+from raytpnn.numerics.jit import allocating
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["FIT", "TRIAL", "Exchange", "GridRows"]
@@ -57,7 +57,7 @@ class Build:
     features: list[int] = field(default_factory=list)
 
 
-@compiled
+@allocating
 def add_stripes(stripes):
     """Sums of stripes, or of processes, (16, columns), added in order."""
     total = np.zeros(stripes.shape[1])
@@ -151,6 +151,7 @@ class GridRows:
         lambda self, a, b, c, d, e, f, g, x, y: self.fit_from_terms(a, x, b, c),
         lambda self, a, b, c, d, e, f, g, x, y: self.gram_matrix(a),
         lambda self, a, b, c, d, e, f, g, x, y: self.score_of_terms(a, b),
+        lambda self, a, b, c, d, e, f, g, x, y: self.change_trial_fit(a, Change(False, b, x, c, y)),
     )
 
     # What the moves ask for.
@@ -273,6 +274,17 @@ class GridRows:
         for shard in self.shards:
             shard.run("grid_scores", self._at(shard, change, command), parts=-(-terms // SCORE_TERMS))
         doubles_at(out, terms + 1)[1:] = self._sums(terms)
+
+    def change_trial_fit(self, address: int, change: Change) -> None:
+        """Write a changed fit out as the trial fit."""
+        self._settle()
+        self._flush()
+        change = change._replace(of_trial=address == TRIAL)
+        for shard in self.shards:
+            command = Command(out=shard.trial, source=0, target=-1)
+            shard.run("grid_update", self._at(shard, change, command))
+        self.trial = Change(of_trial=True)
+        self.derivatives = None if self.derivatives and self.derivatives.of_trial else self.derivatives
 
     def watch(self, terms: int, n_watched: int) -> np.ndarray:
         """Fit and basis functions at the watched rows, (1 + terms, n_watched) float64."""
