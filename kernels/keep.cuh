@@ -1,4 +1,4 @@
-// Keeping draws (keep_draw of raytpnn/engine/sweeps/sweep.py, watch_rows of raytpnn/engine/rows/row_passes.py).
+// Keeping draws (keep_draw of raytpnn/engine/sweeps/sweep.py, watch_rows of raytpnn/engine/sweeps/watched_rows.py).
 #pragma once
 
 #include "subset.cuh"

@@ -25,7 +25,7 @@ INTERNAL double log_gamma_prior(const Settings* settings, double gamma, double b
 }
 
 // Log posterior of the term's numbers but for the likelihood, up to a constant.
-UNIT double log_target(const Settings* settings, const State* state, const double* gamma, double beta, int d) {
+UNIT double log_prior_of_term(const Settings* settings, const State* state, const double* gamma, double beta, int d) {
     double value = -0.5 * (beta * beta) / state->scalar[SIGMA_BETA2];
     for (int j = 0; j < d; ++j) value += log_gamma_prior(settings, gamma[j], state->scalar[B_GAMMA]);
     return value;
@@ -172,8 +172,8 @@ UNIT bool propose_step(int k, int d) {
 
 // Log acceptance ratio of the step proposed: the leader's work.
 UNIT double log_ratio_of_move(int k, int d) {
-    const double here = log_target(chain.settings, chain.state, chain.state->gamma[k], chain.state->beta[k], d);
-    const double there = log_target(chain.settings, chain.state, chain.trial_gamma, chain.point[THERE][2 * d], d);
+    const double here = log_prior_of_term(chain.settings, chain.state, chain.state->gamma[k], chain.state->beta[k], d);
+    const double there = log_prior_of_term(chain.settings, chain.state, chain.trial_gamma, chain.point[THERE][2 * d], d);
     const double scale = chain.state->scalar[TEMPERATURE] / chain.state->scalar[NUISANCE];
     const double change = scale * (chain.sums[0] - chain.state->scalar[FIT_LOGLIK]) + there - here;
     const int size = 2 * d + 1;

@@ -26,8 +26,8 @@ UNIT bool evaluate_walk(int k, int d) {
 // Log acceptance ratio of the step proposed: the leader's work.
 UNIT double log_ratio_of_walk(int k, int d) {
     const State* state = chain.state;
-    const double here = log_target(chain.settings, state, state->gamma[k], state->beta[k], d);
-    const double there = log_target(chain.settings, state, chain.trial_gamma, chain.point[THERE][2 * d], d);
+    const double here = log_prior_of_term(chain.settings, state, state->gamma[k], state->beta[k], d);
+    const double there = log_prior_of_term(chain.settings, state, chain.trial_gamma, chain.point[THERE][2 * d], d);
     const int size = 2 * d + 1;
     const double step = step_of<false>(d);
     const double back = log_proposal(chain.point[BACK_SQUARE], chain.point[BACK_LOG], step, size);

@@ -60,7 +60,7 @@ def cholesky(a, size):
 
 @internal
 def solve_lower(a, x, size):
-    """X = L^-1 x."""
+    """Replace x by the solution of L z = x, with L the lower triangle of a."""
     for i in range(size):
         total = x[i]
         for m in range(i):
@@ -70,7 +70,7 @@ def solve_lower(a, x, size):
 
 @internal
 def solve_upper(a, x, size):
-    """X = L^-T x."""
+    """Replace x by the solution of L' z = x, with L the lower triangle of a."""
     for i in range(size - 1, -1, -1):
         total = x[i]
         for m in range(i + 1, size):
@@ -103,7 +103,7 @@ def log_prior(settings, state, point, size):
 
 @internal
 def half_step(a, gradient, step, out, size):
-    """Out = step/2 L^-1 gradient."""
+    """Write half the step times the solution of L z = gradient to `out`."""
     for i in range(size):
         out[i] = gradient[i]
     solve_lower(a, out, size)

@@ -46,8 +46,8 @@ __all__ = [
     "THERE",
     "gradient_and_precision",
     "langevin",
+    "log_prior_of_term",
     "log_proposal",
-    "log_target",
     "point_of_term",
     "propose_point",
     "take_step",
@@ -79,8 +79,8 @@ def log_gamma_prior(settings, gamma, b_gamma):
 
 
 @internal
-def log_target(settings, state, gamma, beta, d):
-    """Log posterior of the term's numbers, up to a constant, from the log-likelihood in sums[0]."""
+def log_prior_of_term(settings, state, gamma, beta, d):
+    """Log prior of the term's numbers, up to a constant: the log target without the likelihood."""
     value = -0.5 * (beta * beta) / state.scalar[SIGMA_BETA2]
     for j in range(d):
         value += log_gamma_prior(settings, gamma[j], state.scalar[B_GAMMA])
@@ -183,7 +183,7 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     gradient_and_precision(
         settings, state, work.sums, state.gamma[k], beta, d, point[GRADIENT], point[PRECISION]
     )
-    here = log_target(settings, state, state.gamma[k], beta, d)
+    here = log_prior_of_term(settings, state, state.gamma[k], beta, d)
     if not propose_point(settings, state, work, k, step, size):
         return -math.inf
     if not term_tables(problem, settings, work, features, work.trial_b[0], work.trial_gamma[0], d):
@@ -198,7 +198,7 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     gradient_and_precision(
         settings, state, work.sums, gamma, new_beta, d, point[GRADIENT_THERE], point[PRECISION_THERE]
     )
-    there = log_target(settings, state, gamma, new_beta, d)
+    there = log_prior_of_term(settings, state, gamma, new_beta, d)
     scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
     change = scale * (work.sums[0] - state.scalar[FIT_LOGLIK]) + there - here
     back = log_proposal(point[THERE], point[GRADIENT_THERE], point[PRECISION_THERE], point[HERE], step, size)

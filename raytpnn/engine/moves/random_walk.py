@@ -23,8 +23,8 @@ from raytpnn.engine.moves.langevin import (
     PRECISION_THERE,
     THERE,
     gradient_and_precision,
+    log_prior_of_term,
     log_proposal,
-    log_target,
     point_of_term,
     propose_point,
     take_step,
@@ -70,7 +70,7 @@ def propose_walk(problem, settings, state, work, k, step):
     gamma = state.gamma[k]
     point_of_term(settings, state, work, k)
     scales_without_drift(settings, state, own.sums, gamma, beta, d, point[GRADIENT], point[PRECISION])
-    here = log_target(settings, state, gamma, beta, d)
+    here = log_prior_of_term(settings, state, gamma, beta, d)
     if not propose_point(settings, state, work, k, step, size):
         return -math.inf
     new_gamma = work.trial_gamma[0]
@@ -82,7 +82,7 @@ def propose_walk(problem, settings, state, work, k, step):
     evaluate(part, settings, own, own.fit, k, beta, trial, new_beta, need, trial, features, d)
     there_gradient, there_precision = point[GRADIENT_THERE], point[PRECISION_THERE]
     scales_without_drift(settings, state, own.sums, new_gamma, new_beta, d, there_gradient, there_precision)
-    there = log_target(settings, state, new_gamma, new_beta, d)
+    there = log_prior_of_term(settings, state, new_gamma, new_beta, d)
     back = log_proposal(point[THERE], there_gradient, there_precision, point[HERE], step, size)
     forth = log_proposal(point[HERE], point[GRADIENT], point[PRECISION], point[THERE], step, size)
     return there - here + back - forth

@@ -123,7 +123,7 @@ class Place:
             raise RunError(f"{self.name_of(name)} has more than {MOST_BYTES:,} bytes: that is too large")
 
     def write(self, name: str, data: bytes, durable: bool = False) -> None:
-        """Write a file: beside and renamed on a disk, in one PUT in an object store.
+        """Write a file: beside and renamed on a disk; in an object store as one object, which appears whole.
 
         A disk is told to flush a second or so later, beside the work: readers compare checksums, so what a
         power failure took is noticed. A `durable` file is flushed before this returns.
@@ -210,7 +210,7 @@ class Place:
         if self.path is not None:
             times = {}
             for path in (self.path / under).rglob("*"):
-                # Files beside which others are written vanish at any time.
+                # Another process may rename or remove a file while this loop goes through the folder.
                 with suppress(FileNotFoundError):
                     if path.is_file() and not path.name.endswith(PARTIAL):
                         times[path.relative_to(self.path).as_posix()] = path.stat().st_mtime
