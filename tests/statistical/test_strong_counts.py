@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from numba import njit
 from support.chain_cases import Case, make_case
-from support.twins import no_determinant, twin
+from support.twins import twin
 
 from raytpnn.engine.problem import intercept_centre
 from raytpnn.engine.records import INTERCEPT
@@ -119,7 +119,6 @@ def no_coefficient_ratio(settings, beta, mean, precision, prior_precision):
 
 TWINS = {
     "coefficient's proposal forgotten": {"log_prior_over_proposal": no_coefficient_ratio},
-    "log-determinant of the scale left out": {"log_determinant": no_determinant},
 }
 
 
