@@ -47,7 +47,7 @@ def cases(options: Any) -> list[Case]:
 def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     """Fit, and rank all subsets."""
     options = Namespace(
-        **case.settings, thin=1, sigma_beta2=None, C0=0.005, M=5.0, feature_weights=case.model
+        **case.settings, thin=1, sigma_beta2=None, C0=0.0, sharing=0.0, M=5.0, feature_weights=case.model
     )
     aurocs, worst = fit_and_score(case.data, case.split, options)
     rows = [{"metric": f"order {order}", "value": value} for order, value in zip(ORDERS, aurocs, strict=True)]

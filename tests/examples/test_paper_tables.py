@@ -49,7 +49,7 @@ def cells(text, start):
         ("trajectory", ["default", "paper"], "10 |", 4),
         ("minibatch", ["all rows"], "Abalone | all rows, default", 3),
         ("runtime", ["default", "paper"], "Servo", 1),
-        ("novelty", ["linear"], "Breast", 7),
+        ("novelty", ["linear"], "Breast", 8),
         ("components", ["default"], "Servo | default", 2),
         ("proposals", ["default"], "uniform", 2),
         ("stepwise", ["without stepwise"], "without", 2),

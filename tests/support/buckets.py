@@ -1,4 +1,4 @@
-"""What `test_places` and other tests share: bucket, requests."""
+"""An S3 server for tests: fixtures `bucket` and `requests`, see `tests/storage/conftest.py`."""
 
 from __future__ import annotations
 
