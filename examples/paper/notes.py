@@ -14,13 +14,15 @@ skips data sets that are not there and says so, runs its cases as Ray tasks (`--
 after the other with `--executor threads`, with the same results. All figures are mean (standard error over
 splits). A number in square brackets is that of splits, where it is not the row's.
 
-- **default**: `raytpnn.sample(X, y, family, draws=1000)`, four chains of 1,000 + 1,000 sweeps, nothing tuned.
+- **default**: `raytpnn.sample(X, y, family, draws=1000)`, four chains of 1,000 + 1,000 sweeps, nothing
+  tuned.
 - **paper**: `Moves.paper()`, the paper's sampler with the errata applied, features proposed by XGBoost,
   prior settings from the paper's grid; four chains of 1,000 + 1,000.
-- **bart** (stochtree) and **bartz**: as each recommends, 200 trees and four chains of 1,000 draws, nothing tuned. On
-  Fico, Churn and Madelon bartz was not run, and "bart" is one chain of 50 or 100 trees, the better by cross-validation.
-- **xgboost**, **ebm** (interpret-core), **linear** (ridge, logistic): see `examples/paper/models`. These and "paper"
-  choose among four settings each by two-fold cross-validation within the training part.
+- **bart** (stochtree) and **bartz**: as each recommends, 200 trees and four chains of 1,000 draws,
+  nothing tuned. On Fico, Churn and Madelon bartz was not run, and "bart" is one chain of 50 or 100 trees,
+  the better by cross-validation.
+- **xgboost**, **ebm** (interpret-core), **linear** (ridge, logistic): see `examples/paper/models`. These
+  and "paper" choose among four settings each by two-fold cross-validation within the training part.
 - ANOVA-TPNN, NAM, mBNN, Deep Ensemble and all else marked as the paper's were not run: these are its
   figures.
 
@@ -31,14 +33,16 @@ What differs from the paper's protocol:
   as in the paper, 7,043 customers with 19 features, the paper's 20 less the customer's number. Labelled
   Madelon has 2,600 rows, not 4,400. GSE43358 is replaced by other expression data, the images by a
   simulated set.
-- Tuning: four settings and two folds, for the paper 1,458 settings and five folds. stochtree has ten warm starts.
+- Tuning: four settings and two folds, for the paper 1,458 settings and five folds. stochtree has ten warm
+  starts.
 - Everything is fitted to training rows only, preprocessing too.
 - Machine: two cores of a virtual machine, mostly with other work beside it. Times are CPU seconds, which
   that disturbs less than wall time, and are good for ratios only. Where chains are shorter than 1,000 +
   1,000 or splits fewer than five, the command's defaults say so.
-- "default" in the tables of prediction, uncertainty and what is made from them has the present prior (bounded terms).
-  All other tables, and the seconds of "runtime", were made with the default of before (unbounded terms, learned
-  scales), as were "default, xgboost" on Madelon and "bart" on the three sets named above.
+- "default" in the tables of prediction, uncertainty and what is made from them has the present prior
+  (bounded terms). All other tables, and the seconds of "runtime", were made with the default of before
+  (unbounded terms, learned scales), as were "default, xgboost" on Madelon and "bart" on the three sets
+  named above.
 """
 
 COMMANDS: dict[str, str] = {
@@ -50,12 +54,11 @@ NOTES: dict[str, str] = {
 "Within one SE" goes by the standard error of the defaults' mean over these splits; where only the paper's
 own is large enough, it says so. Where the defaults are short by more:
 
-- **Breast, AUROC, behind the paper.** No model run here reaches 0.998 on these splits. Its ECE and NLL are behind
-  those of logistic regression.
-- **ECE of two classes, behind a peer** on Fico, Breast and Madelon, though better than the paper's or within one
-  SE.
-- **Servo, NLL.** The mean over splits is decided by one split with an outlier in its test part: the standard
-  errors say so.
+- **Breast, AUROC, behind the paper.** No model run here reaches 0.998 on these splits. Its ECE and NLL
+  are behind those of logistic regression.
+- **ECE of two classes, behind a peer** on Fico, Breast and Madelon, though better than the paper's or
+  within one SE.
+- **Servo, NLL.** The mean over splits is decided by one of the five splits: the standard errors say so.
 
 EBM was not run on Madelon, with its 500 features.
 """,
