@@ -27,12 +27,6 @@ def test_ranks_are_uniform_with_the_default_prior(family):
 
 
 @pytest.mark.slow
-def test_forgotten_height_is_not_calibrated():
-    _, replacements = TWINS["height forgotten in the ratio of a birth"]
-    assert calibration("gaussian", 1000, twin(**replacements), DEFAULT).min() < LEVEL
-
-
-@pytest.mark.slow
 def test_broken_twin_is_not_calibrated():
     _, replacements = TWINS["log((K+1)/(Kmax-K)) dropped"]
     assert calibration("gaussian", 1000, twin(**replacements)).min() < LEVEL

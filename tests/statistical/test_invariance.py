@@ -3,7 +3,7 @@
 States come from the prior, data from the model given the state, then the move is applied 40 times. If
 it leaves the posterior invariant, no functional of (state, data) changes in mean. The differences are
 paired, so that small mistakes show. A run makes up to 20 z-tests; each fails by chance with probability
-7e-6 (|z| > 4.5), so that all tests of this file together raise a false alarm about once in 200 runs with
+7e-6 (|z| > 4.5), so that all tests of this file together raise a false alarm about once in 120 runs with
 new seeds; the seeds are fixed.
 """
 
