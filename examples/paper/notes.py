@@ -39,10 +39,9 @@ What differs from the paper's protocol:
 - Machine: two cores of a virtual machine, mostly with other work beside it. Times are CPU seconds, which
   that disturbs less than wall time, and are good for ratios only. Where chains are shorter than 1,000 +
   1,000 or splits fewer than five, the command's defaults say so.
-- "default" in the tables of prediction, uncertainty and what is made from them has the present prior
-  (bounded terms). All other tables, and the seconds of "runtime", were made with the default of before
-  (unbounded terms, learned scales), as were "default, xgboost" on Madelon and "bart" on the three sets
-  named above.
+- "default" in the tables of prediction, uncertainty, runtime and what is made from them has the present
+  prior (bounded terms). All other tables were made with the default of before (unbounded terms, learned
+  scales), as were "default, xgboost" on Madelon and "bart" on the three sets named above.
 """
 
 COMMANDS: dict[str, str] = {
@@ -68,8 +67,8 @@ the lower mean absolute error on Boston. Of two classes, a tuned XGBoost or logi
 calibrated about as well.
 """,
     "runtime": """
-The aim was 50 times the paper's GPU on every row. All of it was measured in one run, with other work on the
-second core. EBM was not run on Madelon, with its 500 features.
+The aim was 50 times the paper's GPU on every row. Both columns were measured in one run with the present prior,
+with other work on the second core. The paper's moves and EBM were not run again.
 """,
     "selection": """
 Two of nine reach the paper, as in `examples/README.md`, which has longer chains. On f1 the paper is above
