@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.buckets import bucket, requests  # noqa: F401
 from support.cli_cases import call, frame
 from support.ray_cases import local_ray
 from support.run_cases import fit
