@@ -43,7 +43,7 @@ def test_what_is_kept_of_a_uri_to_be_used_again():
 
 
 @pytest.fixture
-def secret(bucket, tmp_path, monkeypatch):  # noqa: F811
+def secret(bucket, tmp_path, monkeypatch):
     """URI of a file or folder in the bucket, with credentials in all places where they can be."""
     monkeypatch.setenv("RAYTPNN_CACHE_DIR", str(tmp_path / "cache"))
     _, _, rest = bucket.partition("@")
