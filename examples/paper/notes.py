@@ -67,8 +67,8 @@ the lower mean absolute error on Boston. Of two classes, a tuned XGBoost or logi
 calibrated about as well.
 """,
     "runtime": """
-The aim was 50 times the paper's GPU on every row. Both columns were measured in one run with the present prior,
-with other work on the second core. The paper's moves and EBM were not run again.
+The aim was 50 times the paper's GPU on every row. Both columns were measured in one run with the present
+prior, with other work on the second core. The paper's moves and EBM were not run again.
 """,
     "selection": """
 Two of nine reach the paper, as in `examples/README.md`, which has longer chains. On f1 the paper is above
