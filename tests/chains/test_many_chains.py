@@ -253,3 +253,16 @@ def test_files_of_a_run_are_read_many_at_a_time(long_run):
     assert any(checkpoint.watched for checkpoint in good.values())
     lean, _ = good_blocks(late, *told, watched=False)
     assert not any(checkpoint.watched for checkpoint in lean.values())
+
+
+def test_the_rows_of_the_table_do_not_depend_on_when_chains_were_compared_before():
+    rng = np.random.default_rng(1)
+    quantities = {name: rng.normal(size=(2, 40)) for name in ("loglik", "f[0]", "f[1]", "f[2]")}
+    monitor = Monitor(2, ["x"], np.arange(3))
+    monitor.quantities = lambda per_chain: quantities
+    tables = []
+    for worst in ([], ["f[2]"], ["f[1]", "f[0]"]):
+        monitor.worst_before = worst
+        tables.append(monitor.compare([]).records())
+    assert [row[0] for row in tables[0]] == list(quantities)
+    assert tables[0] == tables[1] == tables[2]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,20 @@ class Convergence:
             if rhats.max() > target_rhat or self.least_ess() < LEAST_ESS_A_CHAIN * chains:
                 return False
         return target_ess is None or self.least_ess() >= target_ess
+
+    def in_order(self, names: Iterable[str]) -> Convergence:
+        """The same, quantities in the order of `names`."""
+
+        def ordered(values: dict[str, Any]) -> dict[str, Any]:
+            return {name: values[name] for name in names if name in values}
+
+        return replace(
+            self,
+            rhat=ordered(self.rhat),
+            ess_bulk=ordered(self.ess_bulk),
+            ess_tail=ordered(self.ess_tail),
+            notes=ordered(self.notes),
+        )
 
     def records(self) -> list[list[Any]]:
         """Rows of the table that is kept with a run, see `raytpnn.convergence.diagnostics.COLUMNS`.
@@ -167,7 +181,8 @@ class Monitor:
         self.worst_before = sorted(
             found.deciding, key=lambda name: -np.nan_to_num(found.rhat[name], nan=np.inf)
         )
-        return found
+        # When chains were compared before is a matter of time; the table's rows must not depend on it.
+        return found.in_order(quantities)
 
     def compared(
         self,
