@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raytpnn.data.response import Response
+from raytpnn.families import FAMILIES
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
 from raytpnn.storage.places.uris import shown
@@ -47,7 +48,6 @@ OPTIONS = (
     "delayed_acceptance",
     "max_sweeps",
 )
-REGRESSION_FAMILIES = ("gaussian", "poisson")
 
 
 class BayesianTPNN(BaseEstimator):
@@ -290,9 +290,9 @@ time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         offset : (n,), optional
             Known part of f; for counts, the log of the exposure.
         """
-        if self.family not in REGRESSION_FAMILIES:
-            choices = " or ".join(map(repr, REGRESSION_FAMILIES))
-            raise ValueError(f"family must be {choices}, got {self.family!r}")
+        regression = [name for name, family in FAMILIES.items() if not family.binary]
+        if self.family not in regression:
+            raise ValueError(f"family must be {' or '.join(map(repr, regression))}, got {self.family!r}")
         X, y = self._table(X, reset=True), checked_response(y, "BayesianTPNNRegressor")
         self._fit(X, y, self.family, sample_weight, offset)
         return self

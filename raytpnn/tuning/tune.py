@@ -20,7 +20,7 @@ from raytpnn.engine.moves.options import Moves
 from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.storage.places.place import Place
-from raytpnn.tuning.outcome import EVIDENCE, METRICS, Outcome, Problem
+from raytpnn.tuning.outcome import DEFAULT_METRIC, EVIDENCE, Outcome, Problem
 from raytpnn.tuning.presets import preset_of
 from raytpnn.tuning.progress import Teller
 from raytpnn.tuning.race import Race
@@ -301,10 +301,10 @@ def check(
             raise ValueError(f"metric={metric!r} is one of cross-validation; the evidence is its own")
         metric = EVIDENCE
     elif metric is None:
-        metric = METRICS[family][0]
-    elif metric not in METRICS[family]:
+        metric = DEFAULT_METRIC
+    elif metric not in get_family(family).scores:
         raise ValueError(
-            f"family {family} has no metric {metric!r}; choose one of {', '.join(METRICS[family])}"
+            f"family {family} has no metric {metric!r}; choose one of {', '.join(get_family(family).scores)}"
         )
     counts = {"folds": (folds, 2), "chains": (options["chains"], 1), "seed": (seed, 0)}
     if trials is not None:

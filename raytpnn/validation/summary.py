@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.families import get_family
 from raytpnn.posterior.evaluate import scores
 from raytpnn.validation.splits import Scheme
 from raytpnn.validation.task import CONFIDENT, Fit
@@ -47,12 +48,12 @@ class CrossValidation:
     @property
     def binary(self) -> bool:
         """Whether there are two classes."""
-        return self.family == "bernoulli"
+        return get_family(self.family).binary
 
     @property
     def leading_score(self) -> str:
         """Score that matters most for the family."""
-        return {"bernoulli": "auroc", "gaussian": "rmse", "poisson": "deviance"}[self.family]
+        return get_family(self.family).scores[0]
 
     def predictions(self) -> pd.DataFrame:
         """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for bernoulli)."""
@@ -125,9 +126,8 @@ class CrossValidation:
                 }
             )
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
-        if self.family == "poisson":
-            return {"deviance": poisson_deviance(y, mean)} | found | {"crps": crps}
-        return {"rmse": scores.rmse(y, mean)} | found | {"crps": crps}
+        point = get_family(self.family).point_score(y, mean)
+        return {self.leading_score: point} | found | {"crps": crps}
 
     def expected_ece(self) -> float:
         """Calibration error that so few rows would show if every probability were right."""
@@ -204,9 +204,3 @@ class CrossValidation:
     def false_discovery_rate(self) -> float:
         """Share of fits to permuted responses that are sure of some component: all of these are false."""
         return float(np.mean([fit.confident > 0 for fit in self.control])) if self.control else float("nan")
-
-
-def poisson_deviance(y: np.ndarray, mean: np.ndarray) -> float:
-    """Mean deviance of counts."""
-    mean = np.maximum(mean, 1e-300)
-    return float(2.0 * np.mean(y * np.log(np.where(y > 0, y, 1.0) / np.where(y > 0, mean, 1.0)) - (y - mean)))

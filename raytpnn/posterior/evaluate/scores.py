@@ -120,7 +120,7 @@ def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray,
     """Integral of F^2 up to y and of (1 - F)^2 from y on."""
     low, high = support(family, f, nuisance)
     inside = min(max(y, low), high)
-    deviation = float(np.sqrt(np.min(nuisance)))
+    deviation = float(np.sqrt(np.min(family.variance(f, nuisance))))
     node, node_weight = np.polynomial.legendre.leggauss(NODES)
     total = abs(y - inside)
     for start, stop, above in ((low, inside, 0.0), (inside, high, 1.0)):
