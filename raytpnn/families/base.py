@@ -67,6 +67,9 @@ class Family(ABC):
         Scores of held-out rows, the one that matters most first.
     statistics : tuple of str
         What a posterior predictive check compares.
+    tail : float
+        Probability left out on either side of the range over which a CRPS is integrated or summed; larger for
+        heavy tails, whose range would be endless.
     guess_order : int
         When the family is tried by `guess`: the smallest first.
     add_mean : compiled function or None
@@ -93,6 +96,7 @@ class Family(ABC):
     boosting_objective: str = "reg:squarederror"
     scores: tuple[str, ...] = ("rmse", "nll", "crps")
     statistics: tuple[str, ...] = ("mean", "sd", "min", "max", "log_loss")
+    tail: float = 1e-12
     guess_order: int = 100
     add_mean: Callable[..., None] | None = None
 

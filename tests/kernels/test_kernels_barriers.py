@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +30,9 @@ SCHEDULES = [(64, "ascending"), (64, "descending"), (256, "random")]
 
 def with_switches(source: Path, folder: Path) -> list[str]:
     """Copy the kernels so that the barrier whose number stands in `dropped_barrier` is passed by."""
-    folder.mkdir()
+    shutil.copytree(source, folder)
     places = []
-    for path in sorted(source.glob("*.cu*")):
+    for path in sorted(folder.rglob("*.cu*")):
         pieces = path.read_text().split(BARRIER)
         text = pieces[0]
         for piece in pieces[1:]:
@@ -42,7 +43,7 @@ def with_switches(source: Path, folder: Path) -> list[str]:
             text += BARRIER + piece
         if path.name == "constants.cuh":
             text += 'extern "C" { inline int dropped_barrier = -1; }\n'
-        (folder / path.name).write_text(text)
+        path.write_text(text)
     return places
 
 

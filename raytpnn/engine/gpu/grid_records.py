@@ -1,6 +1,6 @@
 """Records of the grid execution: the rows of one device, and what a kernel is told to do with them.
 
-`kernels/layout.cuh` holds them as C structs, written by `headers.py`.
+`kernels/core/layout.cuh` holds them as C structs, written by `headers.py`.
 """
 
 from __future__ import annotations

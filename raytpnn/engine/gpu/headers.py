@@ -13,8 +13,9 @@ import numpy as np
 from raytpnn.engine import records as layout
 from raytpnn.engine.gpu import grid_records as grid_layout
 from raytpnn.engine.gpu import records as device_layout
+from raytpnn.engine.gpu.kernel_files import registered_header
 from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
-from raytpnn.engine.moves import birth_death, coefficient, langevin
+from raytpnn.engine.moves import birth_death, coefficient, langevin, scalars
 from raytpnn.engine.moves import change_features as restructure
 from raytpnn.engine.moves import delayed_acceptance as screen
 from raytpnn.engine.moves import proposed_term as trial
@@ -23,7 +24,7 @@ from raytpnn.engine.rows import factor_tables as tables
 from raytpnn.engine.rows import row_passes as rows
 from raytpnn.engine.rows import subset
 from raytpnn.engine.sweeps import prior_draw, swap
-from raytpnn.families import FAMILIES, base
+from raytpnn.families import base
 from raytpnn.numerics import constants, lanes, philox, random
 
 __all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
@@ -65,6 +66,7 @@ SHARED = (
     (tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
+    (scalars, ("WALK_WIDTH",)),
     (trial, ("GAMMA_SLOTS",)),
     (birth_death, ("COPY_ATTEMPT",)),
     (restructure, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
@@ -100,10 +102,8 @@ def _constant(name: str, value: object) -> str:
 
 
 def constants_header() -> str:
-    """Text of kernels/constants.cuh: numbers as constants, polynomials as lists of arguments."""
+    """Text of kernels/core/constants.cuh: numbers as constants, polynomials as lists of arguments."""
     text = NOTICE + "\nnamespace raytpnn {\n"
-    for family in FAMILIES.values():
-        text += _constant(family.name.upper(), family.code)
     for module, names in SHARED:
         text += f"\n// {module.__name__}\n"
         text += "".join(_constant(name, getattr(module, name)) for name in names)
@@ -130,7 +130,7 @@ def _struct(name: str, dtype: np.dtype) -> str:
 
 
 def layout_header() -> str:
-    """Text of kernels/layout.cuh: the records as C structs."""
+    """Text of kernels/core/layout.cuh: the records as C structs."""
     records = {
         "Problem": layout.PROBLEM,
         "Settings": layout.SETTINGS,
@@ -150,7 +150,11 @@ def layout_header() -> str:
     return text + "}  // namespace raytpnn\n"
 
 
-HEADERS = {"constants.cuh": constants_header, "layout.cuh": layout_header}
+HEADERS = {
+    "core/constants.cuh": constants_header,
+    "core/layout.cuh": layout_header,
+    "families/registered.cuh": registered_header,
+}
 
 
 def write_headers(folder: Path) -> None:
