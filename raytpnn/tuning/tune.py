@@ -303,9 +303,8 @@ def check(
     elif metric is None:
         metric = DEFAULT_METRIC
     elif metric not in get_family(family).scores:
-        raise ValueError(
-            f"family {family} has no metric {metric!r}; choose one of {', '.join(get_family(family).scores)}"
-        )
+        listed = sorted(get_family(family).scores, key=lambda name: name != DEFAULT_METRIC)
+        raise ValueError(f"family {family} has no metric {metric!r}; choose one of {', '.join(listed)}")
     counts = {"folds": (folds, 2), "chains": (options["chains"], 1), "seed": (seed, 0)}
     if trials is not None:
         counts["trials"] = (trials, 1)

@@ -210,7 +210,7 @@ def test_an_unfinished_run_is_gone_on_with(family, tmp_path):
 def test_cross_validation_and_feature_weights_take_it():
     X, y, _ = data("laplace", n=80)
     options = {"chains": 1, "warmup": 30, "draws": 30, "executor": "threads", "feature_weights": "marginal"}
-    table = raytpnn.cross_validate(X, y, family="laplace", folds=2, **options).scores()
+    table = raytpnn.cross_validate(X, y, family="laplace", cv=2, **options).scores()
     assert list(table.index) == ["rmse", "nll", "crps"]
 
 
