@@ -1,5 +1,5 @@
 // All coefficients and the intercept at once (raytpnn/engine/moves/joint_beta.py).
-// Gaussian: the exact conditional. Other families: a Langevin step, preconditioned by the Gram matrix at the
+// A quadratic log-likelihood: the exact conditional. Others: a Langevin step, preconditioned by the Gram matrix at the
 // constant curvature of the null model, which does not depend on the coefficients.
 #pragma once
 
@@ -120,7 +120,7 @@ UNIT void propose_joint(double step, int size) {
     fill(POINT_HERE, size, [=](int i, double) { return i == 0 ? state->scalar[INTERCEPT] : state->beta[i - 1]; });
     gradient_at(fit_of(), POINT_HERE, GRADIENT_HERE, size);
     joint_noise(size);
-    // One full Newton step plus noise is the exact draw when the target is Gaussian: eps^2/2 = 1 in the drift.
+    // One full Newton step plus noise is the exact draw when the target is normal: eps^2/2 = 1 in the drift.
     half_step(GRADIENT_HERE, chain.settings->quadratic ? 2.0 : step, size);
     const double* noise = vector_of(NOISE);
     fill(SOLVED, size, [=](int i, double drift) { return step * (drift + noise[i]); });
