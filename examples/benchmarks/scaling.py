@@ -27,6 +27,7 @@ from chains import boston_rows, plan_of
 
 from raytpnn import Resources
 from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_gang import READY, Gang
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.block_log import BlockLog
 from raytpnn.chains.observe.metrics import RunMetrics
@@ -35,7 +36,7 @@ from raytpnn.chains.plan import Length
 from raytpnn.chains.run.run import Run
 from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
-from raytpnn.chains.work.worker import ChainHost
+from raytpnn.chains.work.choose_worker import chain_worker
 from raytpnn.storage.formats.checkpoint import checkpoint_name, draws_name
 from raytpnn.storage.places.place import Place
 
@@ -54,9 +55,8 @@ def record(folder, block_sweeps):
     name, encoder, rows = boston_rows()
     plan = plan_of(rows, Length(1, block_sweeps, block_sweeps, block_sweeps=block_sweeps))
     run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
-    host = ChainHost(run.plan(run.rows()), run.store)
-    host.run_block(0, 0)
-    report = host.run_block(0, 1)
+    worker = chain_worker(run.plan(run.rows()), run.store)
+    _, report = worker.run_blocks([0], [0, 1])
     files = [Path(folder) / file for file in (checkpoint_name(0, 1), draws_name(0, 1))]
     return name, plan, rows, report, [file.stat().st_size for file in files]
 
@@ -109,6 +109,16 @@ class Played:
         self.progress = Method(player.progress)
 
 
+class PlayedGang(Gang):
+    """A gang of one worker that is there already."""
+
+    def __init__(self, asked, actor, where):
+        self.asked, self.size, self.transport, self.stage = asked, 1, "", READY
+        self.actors, self.where, self.waiting = [actor], [where], []
+        self.since = self.answered = time.monotonic()
+        self.moved = None, self.since
+
+
 class PlayedExecutor(RayExecutor):
     """The real executor, but for where its workers come from."""
 
@@ -117,13 +127,13 @@ class PlayedExecutor(RayExecutor):
         self.players = [Player.remote(report, seconds) for _ in range(PLAYERS)]
         node = ray.get_runtime_context().get_node_id()
         for number in range(chains):
-            self.workers.append(Played(self.players[number % PLAYERS], number))
-            self.ready[number] = {"node": node, "ip": "", "pid": number, "width": 1}
+            where = {"node": node, "ip": "", "pid": number, "width": 1}
+            self.gangs[number] = PlayedGang(self.asked, Played(self.players[number % PLAYERS], number), where)
 
     def close(self):
         for player in self.players:
             ray.kill(player)
-        self.workers, self.ready, self.tasks = [], {}, {}
+        self.gangs, self.tasks, self.questions = {}, {}, {}
 
 
 class Quiet(LineReporter):

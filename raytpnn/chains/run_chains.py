@@ -12,7 +12,7 @@ from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.executors.base import Executor
 from raytpnn.chains.executors.ray_session import RaySession
 from raytpnn.chains.executors.resources import Resources
-from raytpnn.chains.executors.sharding import Sharding, team_for
+from raytpnn.chains.executors.sharding import Sharding
 from raytpnn.chains.executors.threads import ThreadExecutor
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.block_log import BlockLog
@@ -24,8 +24,8 @@ from raytpnn.chains.run.run import Run, resumable
 from raytpnn.chains.run.store import MemoryStore
 from raytpnn.chains.schedule.scheduler import Finish, Goal, Journal, run_blocks
 from raytpnn.chains.work.adaptive_weights import WeightTeacher
-from raytpnn.chains.work.parts import run_part
-from raytpnn.engine.tempering.replicas import ReplicaSet
+from raytpnn.chains.work.replica_parts import ReplicaParts
+from raytpnn.chains.work.strategy import Extent
 from raytpnn.forward.probe import compile_sizes
 from raytpnn.storage.errors import RunError
 
@@ -176,26 +176,17 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: RunSetup) -> Execu
         if plan.tempering is not None:
             ensemble = plan.new_chain()
             ensemble.run(0, 1, 1, 1)
-            if plan.spread and isinstance(ensemble, ReplicaSet):
-                run_part(ensemble, 0, 0, 1, 1, 1)
+            if plan.spread:
+                ReplicaParts(plan).run_part(ensemble.checkpoint(), Extent(plan.problem, 0, 1, 1, 1), 0)
     from raytpnn.chains.executors.ray_executor import RayExecutor
     from raytpnn.chains.executors.ray_replicas import SpreadExecutor
 
-    uri, chains = store.place.uri, plan.length.chains
-    fence = None if store.lease is None else store.lease.fence
-    asked: Any = ways.resources, ways.reporter, version("raytpnn"), fence
     if ways.sharding is not None:
-        import ray
+        from raytpnn.engine.exchange.meeting import compile_meeting
 
-        team = team_for(ways.sharding, ways.resources, [node for node in ray.nodes() if node["Alive"]])
-        if team.workers > 1:
-            from raytpnn.chains.shards.ray_shards import ShardExecutor
-            from raytpnn.engine.exchange.meeting import compile_meeting
-
-            compile_meeting()
-            return ShardExecutor(uri, chains, ways.sharding, team, *asked[1:])
-        # All GPUs of a chain are those of one worker, see `grid_host`.
-        asked = team.resources, *asked[1:]
+        compile_meeting()
+    fence = None if store.lease is None else store.lease.fence
+    asked = ways.resources, ways.reporter, version("raytpnn"), fence
     if plan.tempering is not None and plan.spread:
-        return SpreadExecutor(uri, chains, plan.tempering.replicas, *asked)
-    return RayExecutor(uri, chains, *asked)
+        return SpreadExecutor(store.place.uri, plan.length.chains, plan.tempering.replicas, *asked)
+    return RayExecutor(store.place.uri, plan.length.chains, *asked, ways.sharding)

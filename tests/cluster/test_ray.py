@@ -120,7 +120,7 @@ def test_a_folder_that_the_workers_cannot_see_is_an_error_that_names_the_node(cl
 
     worker = BlockActor.remote(str(begun / "elsewhere"), 1)
     with pytest.raises(raytpnn.RunError, match=r"node [\d.]+ cannot use the run.*shared storage"):
-        ray.get(worker.hello.remote())
+        ray.get(worker.open_run.remote())
     ray.kill(worker)
 
 

@@ -55,7 +55,7 @@ def load_checkpoint(folder: Path) -> None:
     from raytpnn.chains.monitoring.monitor import Monitor
     from raytpnn.chains.run.run import Run
     from raytpnn.chains.run_chains import journal_of
-    from raytpnn.chains.work.worker import ChainHost
+    from raytpnn.chains.work.choose_worker import chain_worker
     from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(folder))
@@ -67,22 +67,23 @@ def load_checkpoint(folder: Path) -> None:
     for chain, reports in enumerate(journal.reports):
         for block, report in reports.items():
             monitor.add(chain, block, report.watched)
-    host = ChainHost(plan, run.store)
+    worker = chain_worker(plan, run.store)
+    own = worker.strategy.chain
     for chain, reports in enumerate(journal.reports):
         for block in reports:
-            if block + 1 < len(host.blocks):
-                if reachable(run, host, block + 1):
-                    host.chain.problem = host.problem_of(block + 1)
-                host.chain.restore(host.state_before(chain, block + 1))
-                host.chain.run(host.blocks[block + 1][0], 1, plan.length.warmup, plan.length.thin)
+            if block + 1 < len(worker.blocks):
+                if reachable(run, worker, block + 1):
+                    own.problem = worker.problem_of(block + 1)
+                own.restore(worker.state_before(chain, block + 1))
+                own.run(worker.blocks[block + 1][0], 1, plan.length.warmup, plan.length.thin)
 
 
-def reachable(run, host, block: int) -> bool:
+def reachable(run, worker, block: int) -> bool:
     """Whether the feature weights of a block are there."""
     from raytpnn.chains.work.adaptive_weights import round_of_weights
     from raytpnn.storage.formats.checkpoint import weights_name
 
-    at = round_of_weights(host.plan.length, block) if host.plan.adaptive else None
+    at = round_of_weights(worker.plan.length, block) if worker.plan.adaptive else None
     return at is None or run.place.holds(weights_name(at))
 
 

@@ -100,7 +100,7 @@ def kill_worker(executor):
     import ray
 
     for worker in {worker for worker, *_ in executor.tasks.values()}:
-        if ray.get(executor.workers[worker].progress.remote()):
+        if ray.get(executor.gangs[worker].actors[0].progress.remote()):
             pid = executor.ready[worker]["pid"]
             os.kill(pid, signal.SIGKILL)
             return pid

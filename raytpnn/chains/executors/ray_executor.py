@@ -17,7 +17,7 @@ class RayExecutor(RayPool):
 
     def width(self, worker: int) -> int:
         """Chains that a worker runs together."""
-        return self.ready[worker]["width"]
+        return self.gangs[worker].where[0]["width"]
 
     def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
         """Have a worker run blocks, the same of every chain."""

@@ -122,7 +122,7 @@ class SpreadExecutor(RayPool):
         for task, result in self.finished(seconds):
             # What a worker that is gone was at is an open job again.
             if result is not None:
-                self.take(task.job, result[0])
+                self.take(task.job, result)
         through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
         outcomes = []
         for slot in through:

@@ -15,7 +15,7 @@ from raytpnn.chains.executors.ray_cluster import (
     same_host,
 )
 from raytpnn.chains.executors.resources import Resources
-from raytpnn.chains.executors.sharding import Sharding, Team, team_for
+from raytpnn.chains.executors.sharding import GangShape, Sharding, gang_for
 from raytpnn.chains.executors.threads import available_cores
 from raytpnn.chains.observe.progress import Reporter
 
@@ -218,17 +218,17 @@ class RaySession:
     def check_resources(self, ray: Any) -> None:
         """Refuse what the cluster cannot give: a worker, or as many as run a chain together."""
         nodes = [node for node in ray.nodes() if node["Alive"]]
-        team, problem = Team(1, self.resources), "no node of the cluster can hold a worker"
+        gang, problem = GangShape(1, self.resources), "no node of the cluster can hold a worker"
         if self.sharding is not None:
-            team = team_for(self.sharding, self.resources, nodes)
-            count = f"{team.workers} worker{'s' * (team.workers > 1)}"
+            gang = gang_for(self.sharding, self.resources, nodes)
+            count = f"{gang.workers} worker{'s' * (gang.workers > 1)}"
             problem = (
                 f"shards={self.sharding.shards} takes {count} at a time, and the cluster has room for "
-                f"{team.room(nodes)}"
+                f"{gang.room(nodes)}"
             )
-        if self.resources.wait or team.room(nodes) >= team.workers:
+        if self.resources.wait or gang.room(nodes) >= gang.workers:
             return
-        wanted = {name: amount for name, amount in team.resources.wanted().items() if amount}
+        wanted = {name: amount for name, amount in gang.resources.wanted().items() if amount}
         has = [{name: node["Resources"].get(name, 0.0) for name in wanted} for node in nodes]
         raise ClusterError(
             f"{problem}: one asks for {wanted}, the {len(nodes)} nodes have {has[:5]}. Ask for less, or give "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Resources"]
 
@@ -45,6 +46,10 @@ class Resources:
     def wanted(self) -> dict[str, float]:
         """Amounts by Ray's names."""
         return {"CPU": self.cpus, "GPU": self.gpus, **self.custom}
+
+    def options(self) -> dict[str, Any]:
+        """Options of an actor that has them."""
+        return {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.custom)}
 
     def fit(self, available: dict[str, float]) -> int:
         """How many workers a node with these resources has room for."""
