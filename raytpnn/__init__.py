@@ -12,6 +12,8 @@ _HOMES = {
     "sample": "raytpnn.sampling",
     "resume": "raytpnn.sampling",
     "cross_validate": "raytpnn.validation.cross_validate",
+    "status": "raytpnn.chains.run.status",
+    "RunStatus": "raytpnn.chains.run.status",
     "tune": "raytpnn.tuning.tune",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
@@ -37,6 +39,7 @@ __all__ = [
     "Prior",
     "Resources",
     "RunError",
+    "RunStatus",
     "Tempering",
     "__version__",
     "cross_validate",
@@ -46,11 +49,13 @@ __all__ = [
     "read_expression",
     "resume",
     "sample",
+    "status",
     "tune",
 ]
 
 if TYPE_CHECKING:
     from raytpnn.chains.executors.resources import Resources
+    from raytpnn.chains.run.status import RunStatus, status
     from raytpnn.data.preparation import prepare
     from raytpnn.engine.moves.options import Moves
     from raytpnn.engine.tempering.options import Tempering

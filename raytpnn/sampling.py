@@ -19,10 +19,11 @@ from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker
 from raytpnn.chains.observe.progress import Reporter, make_reporter
 from raytpnn.chains.outcome import options_of, outcome_of
 from raytpnn.chains.plan import Length, make_plan
+from raytpnn.chains.run.ledger import new_ledger, read_ledger
 from raytpnn.chains.run.ownership import check_free, new_run, owned, refuse_owner
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run.store import MemoryStore
-from raytpnn.chains.run_chains import RunSetup, connected, empty_journal, journal_of, run_chains
+from raytpnn.chains.run.store import MemoryRun, RunStore
+from raytpnn.chains.run_chains import RunSetup, connected, run_chains
 from raytpnn.chains.schedule.scheduler import Finish, Goal
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows.rows_io import TrainingRows
@@ -49,7 +50,7 @@ from raytpnn.options import (
     limited,
 )
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.storage import load, read_draws, read_encoder
+from raytpnn.posterior.storage import load_place
 from raytpnn.posterior.verdict import warn_unless_converged
 from raytpnn.storage.places.place import Place
 
@@ -239,17 +240,18 @@ def sample(
         config |= {"target_rhat": ways.goal.rhat, "target_ess": ways.goal.ess}
         helper.finish()
         ways.reporter.expect(length.sweeps, warmup, length.until)
-        journal = empty_journal(plan)
+        ledger = new_ledger(length)
         with _where_blocks_go(place, ways.on_ray) as folder:
-            store: MemoryStore | Run = MemoryStore()
+            run: RunStore = MemoryRun(length)
             if folder is not None:
-                store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
+                run = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
             room.close()
-            finish = run_chains(plan, store, journal, encoder.labels, ways)
-            config |= outcome_of(plan, journal, finish, ways)
-            if isinstance(store, Run):
-                store.end(config, finish.rounds)
-            drawn = _drawn(store, finish, length, bins.n_features)
+            finish = run_chains(plan, run, ledger, encoder.labels, ways)
+            config |= outcome_of(plan, ledger, finish, ways)
+            run.end(config, finish.rounds, ledger.reports)
+            drawn = run.draws(bins.n_features)
+            if drawn is None:
+                raise _nothing_drawn(finish)
             _tell_if_short(drawn, finish, length)
     posterior = Posterior(
         draws=drawn,
@@ -341,7 +343,7 @@ def _go_on(
         )
         ways = replace(ways, goal=goal_of(goal, opened.length))
     rows = opened.rows()
-    journal, problems = journal_of(opened)
+    ledger, problems = read_ledger(opened, keep=True)
     for problem in problems:
         warnings.warn(f"{problem}; the block is run again", stacklevel=3)
     plan = opened.plan(rows)
@@ -349,15 +351,15 @@ def _go_on(
     ways.reporter.expect(plan.length.sweeps, plan.length.warmup, plan.length.until)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
-    with connected(ways) if any(journal.to_do) else nullcontext():
-        labels = read_encoder(opened.place, opened.manifest["files"]).labels
-        finish = run_chains(plan, opened, journal, labels, ways)
-    config = opened.manifest["config"] | outcome_of(plan, journal, finish, ways)
+    with connected(ways) if any(ledger.to_do) else nullcontext():
+        labels = opened.encoder().labels
+        finish = run_chains(plan, opened, ledger, labels, ways)
+    config = opened.manifest["config"] | outcome_of(plan, ledger, finish, ways)
     config["sampling_seconds"] += before
-    opened.end(config, finish.rounds)
+    opened.end(config, finish.rounds, ledger.reports)
     if not opened.manifest["n_draws"]:
         raise _nothing_drawn(finish)
-    posterior = load(opened.place.uri)
+    posterior = load_place(opened.place, contents=opened.contents)
     _tell_if_short(posterior.draws, finish, plan.length, stacklevel=4)
     warn_unless_converged(posterior)
     return posterior
@@ -411,27 +413,6 @@ def _with_backend(backend: str, ways: RunSetup, shards: int) -> tuple[str, RunSe
     if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
     return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
-
-
-def _drawn(store: MemoryStore | Run, finish: Finish, length: Length, n_features: int) -> Draws:
-    """Draws that count."""
-    if isinstance(store, Run):
-        if store.manifest["n_draws"]:
-            advice, counted = "; `raytpnn resume` makes it again", store.manifest.get("counted")
-            return read_draws(store.place, store.manifest["files"], advice, n_features, counted)
-        raise _nothing_drawn(finish)
-    parts = [
-        part
-        for (_, block), part in sorted(store.draws.items())
-        if finish.rounds is None or block < finish.rounds
-    ]
-    drawn = Draws.concatenate(parts) if parts else None
-    if drawn is not None and length.until:
-        assert finish.rounds is not None
-        drawn = drawn.counted(length.counted(length.sweeps_of(finish.rounds)))
-    if drawn is None or not drawn.n_draws:
-        raise _nothing_drawn(finish)
-    return drawn
 
 
 def _nothing_drawn(finish: Finish) -> BaseException:

@@ -29,8 +29,8 @@ from raytpnn.chains.executors.ray_executor import RayExecutor
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length, make_plan
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.rows.rows_io import TrainingRows
@@ -98,7 +98,7 @@ def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
         reporter.update = lambda chains, where: seen.append(look(executor)) if not seen else None
     cpu = time.process_time()
     begin = time.perf_counter()
-    run_blocks(executor, plan.length, empty_journal(plan), monitor, Goal(), reporter)
+    run_blocks(executor, plan.length, new_ledger(plan.length), monitor, Goal(), reporter)
     return time.perf_counter() - begin, time.process_time() - cpu, seen
 
 

@@ -3,7 +3,7 @@
     python examples/benchmarks/scaling.py                          the table
     python examples/benchmarks/scaling.py --chains 1000 --profile  where the coordinator's time goes
 
-The coordinator, its monitor, its journal and its side of Ray are the real ones. The workers are stand-ins: a
+The coordinator, its monitor, its ledger and its side of Ray are the real ones. The workers are stand-ins: a
 few processes play all of them, wait as long as a block would take and send the report of a real block,
 recorded before, so that two cores can play a thousand. What workers would write is counted, not written.
 """
@@ -33,8 +33,8 @@ from raytpnn.chains.observe.block_log import BlockLog
 from raytpnn.chains.observe.metrics import RunMetrics
 from raytpnn.chains.observe.progress import LineReporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.chains.work.choose_worker import chain_worker
 from raytpnn.storage.formats.checkpoint import checkpoint_name, draws_name
@@ -185,10 +185,10 @@ def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
     executor = PlayedExecutor(chains, report, seconds)
     monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
-    journal = empty_journal(replace(plan, length=length))
+    ledger = new_ledger(length)
     observers = [BlockLog(Place(folder), length, reporter, True), RunMetrics(str(folder), length, 0)]
     memory, cpu, begin = peak_megabytes(), time.process_time(), time.monotonic()
-    finish = run_blocks(executor, length, journal, monitor, goal, reporter, None, observers)
+    finish = run_blocks(executor, length, ledger, monitor, goal, reporter, None, observers)
     wall = time.monotonic() - begin
     cpu = time.process_time() - cpu
     return {

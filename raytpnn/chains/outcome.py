@@ -9,8 +9,9 @@ import numpy as np
 
 from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Length, Plan
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.run_chains import RunSetup
-from raytpnn.chains.schedule.scheduler import Finish, Journal
+from raytpnn.chains.schedule.scheduler import Finish
 from raytpnn.convergence.tempering import TemperingReport
 
 __all__ = ["options_of", "outcome_of"]
@@ -42,9 +43,9 @@ def options_of(
     }
 
 
-def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: RunSetup) -> dict[str, Any]:
+def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, ways: RunSetup) -> dict[str, Any]:
     """How it went."""
-    last = [reports[max(reports)] if reports else None for reports in journal.reports]
+    last = [reports[max(reports)] if reports else None for reports in ledger.reports]
     return {
         "executor": "ray" if ways.on_ray else "threads",
         "stopped": finish.stopped,
@@ -56,7 +57,7 @@ def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: RunSetup) -> 
         "assessing_seconds": finish.assessing,
         "acceptance": [{} if report is None else report.acceptance for report in last],
         "screening": [{} if report is None else report.screening for report in last],
-        "tempering": None if plan.tempering is None else _tempered(plan, journal, finish.rounds),
+        "tempering": None if plan.tempering is None else _tempered(plan, ledger, finish.rounds),
     }
 
 
@@ -79,12 +80,12 @@ def _levels(length: Length, report: BlockReport, rounds: int | None) -> np.ndarr
     return levels[length.counted(length.sweeps_of(rounds)).among(length.numbers_of(report.block))]
 
 
-def _tempered(plan: Plan, journal: Journal, rounds: int | None) -> dict[str, Any]:
+def _tempered(plan: Plan, ledger: Ledger, rounds: int | None) -> dict[str, Any]:
     """What the ensembles report, of the rounds that count."""
     tempering, length = plan.tempering, plan.length
     assert tempering is not None
     ladders, levels = [], []
-    for reports in journal.reports:
+    for reports in ledger.reports:
         counted = [reports[block] for block in sorted(reports) if rounds is None or block < rounds]
         if counted:
             drawn = [_levels(length, report, rounds) for report in counted if report.watched is not None]

@@ -136,7 +136,7 @@ class TemperingSummary:
         levels, ensembles = (pd.DataFrame(kept[name]) for name in ("levels", "ensembles"))
         return TemperingSummary(levels, ensembles, evidence)
 
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Swaps, travels, barrier and log evidence in words, a sentence each; then what is wrong."""
         ensembles, rates = self.ensembles, self.levels["swap_rate"].dropna()
         sentences = [

@@ -1,4 +1,4 @@
-"""Draws as Parquet: one row a draw, scalars as columns, terms as list columns.
+"""Draws as Parquet: one row per draw, scalars as columns, terms as list columns.
 
 A file holds draws of one chain and belongs at `draws/chain=C/block=B.parquet`; the chain's number is in the
 path, as Arrow and pandas expect of a partitioned data set. Columns: `draw` int32; `loglik`, `intercept`,

@@ -27,7 +27,7 @@ from raytpnn.storage.errors import RunError
 from raytpnn.storage.places.identity import Process, own_process
 from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
-__all__ = ["Fence", "Lease", "LeaseLost", "LeaseSight", "RunInUse"]
+__all__ = ["Fence", "Lease", "LeaseLost", "LeaseReader", "RunInUse"]
 
 # Seconds between two renewals, and after which an owner that does not renew is taken for dead.
 RENEW_SECONDS, EXPIRE_SECONDS = 5.0, 60.0
@@ -135,8 +135,8 @@ def newest(place: Place) -> Record | None:
     return None
 
 
-class LeaseSight:
-    """Looks at the lease of a run, again and again.
+class LeaseReader:
+    """Reads the lease of a run, again and again.
 
     Parameters
     ----------
@@ -212,11 +212,11 @@ class Lease:
         RunInUse
             If somebody works on it.
         """
-        sight = LeaseSight(place)
+        reader = LeaseReader(place)
         told = False
         while True:
-            seen = sight.look()
-            before = sight.record
+            seen = reader.look()
+            before = reader.record
             if seen in ("none", "released", "dead"):
                 generation = 1 if before is None else before.generation + 1
                 record = Record(

@@ -15,8 +15,9 @@ from raytpnn.chains.monitoring.watched import Watched
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.schedule.queue import ChainQueue
-from raytpnn.chains.schedule.scheduler import Goal, Journal, run_blocks
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.storage.formats.checkpoint import good_blocks
 from raytpnn.storage.places.place import Place
 
@@ -110,9 +111,9 @@ def conducted(goal, blocks=0, workers=3, observers=()):
     executor = Instant(workers)
     monitor = SlowMonitor(executor, blocks)
     to_do = [list(range(len(LENGTH.blocks()))) for _ in range(LENGTH.chains)]
-    journal = Journal(to_do, [{} for _ in range(LENGTH.chains)])
+    ledger = Ledger(to_do, [{} for _ in range(LENGTH.chains)])
     return (
-        run_blocks(executor, LENGTH, journal, monitor, goal, Reporter(), None, observers),
+        run_blocks(executor, LENGTH, ledger, monitor, goal, Reporter(), None, observers),
         monitor,
         executor,
     )
@@ -152,10 +153,10 @@ def test_what_goes_wrong_in_an_assessment_is_raised():
         def compare(self, per_chain, stopped=lambda: False):
             raise ZeroDivisionError("on purpose")
 
-    journal = Journal([[0, 1]] * 2, [{}, {}])
+    ledger = Ledger([[0, 1]] * 2, [{}, {}])
     length = Length(2, 0, 40, block_sweeps=20)
     with pytest.raises(ZeroDivisionError, match="on purpose"):
-        run_blocks(Instant(1), length, journal, Broken(2, ["x"], np.arange(2)), GOAL, Reporter())
+        run_blocks(Instant(1), length, ledger, Broken(2, ["x"], np.arange(2)), GOAL, Reporter())
 
 
 def test_many_workers_are_given_more_blocks_at_a_time():
@@ -164,9 +165,9 @@ def test_many_workers_are_given_more_blocks_at_a_time():
     for workers in (4, 1000):
         length = Length(workers, 0, DRAWS * 12, block_sweeps=DRAWS)
         executor = Instant(workers)
-        journal = Journal([list(range(12)) for _ in range(workers)], [{} for _ in range(workers)])
+        ledger = Ledger([list(range(12)) for _ in range(workers)], [{} for _ in range(workers)])
         monitor = Monitor(workers, ["x"], np.arange(2))
-        run_blocks(executor, length, journal, monitor, Goal(), Reporter())
+        run_blocks(executor, length, ledger, monitor, Goal(), Reporter())
         assert executor.done == 12 * workers
         calls[workers] = len(executor.order) / workers
     assert calls[4] == 12

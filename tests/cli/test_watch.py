@@ -74,14 +74,14 @@ def test_a_run_under_way_with_its_speed_and_the_time_it_takes(copy):
     drop_blocks(copy, 1, [2, 3])
     # Chain 0 ends a block every 10 s, chain 1 every 20 s: 100 sweeps each, 15 a second.
     set_times(copy, {(0, 0): 1000, (0, 1): 1010, (0, 2): 1020, (1, 0): 1000, (1, 1): 1020})
-    sight = StatusReader(Place(copy), clock=lambda: 1027.0).look()
-    assert (sight.state, sight.blocks, sight.planned) == ("running", 5, 8)
-    assert sight.done == [300, 200]
-    assert sight.age == 7.0
-    assert sight.speed == pytest.approx(300 / 20)
-    assert sight.seconds_left() == pytest.approx(300 / 15)
-    assert sight.convergence.draws == 100, "of the one complete round with draws"
-    assert all(sight.terms)
+    status = StatusReader(Place(copy), clock=lambda: 1027.0).look()
+    assert (status.state, status.blocks, status.planned) == ("running", 5, 8)
+    assert status.done == [300, 200]
+    assert status.age == 7.0
+    assert status.speed == pytest.approx(300 / 20)
+    assert status.seconds_left == pytest.approx(300 / 15)
+    assert status.convergence.draws == 100, "of the one complete round with draws"
+    assert all(status.terms)
 
 
 def test_silence_is_noticed_and_not_too_soon(copy):
@@ -121,16 +121,16 @@ def test_a_damaged_block_is_named_and_seen_again_when_mended(copy):
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"x")
     reader = StatusReader(Place(copy))
-    sight = reader.look()
-    assert sight.blocks == 7
-    (problem,) = sight.problems
+    status = reader.look()
+    assert status.blocks == 7
+    (problem,) = status.problems
     assert "chain=1/block=2 is damaged" in problem
-    assert sight.convergence.draws == 100, "rounds before the damage"
+    assert status.convergence.draws == 100, "rounds before the damage"
     path.write_bytes(whole)
     os.utime(path, (1e9, 1e9))
-    sight = reader.look()
-    assert (sight.blocks, sight.problems) == (8, [])
-    assert sight.convergence.draws == 300
+    status = reader.look()
+    assert (status.blocks, status.problems) == (8, [])
+    assert status.convergence.draws == 300
 
 
 def test_no_run_and_a_saved_posterior(finished, tmp_path):
@@ -175,8 +175,8 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
 def test_of_too_many_blocks_only_names_are_read(copy, monkeypatch):
     assert MOST_BLOCKS > 100
     monkeypatch.setattr("raytpnn.chains.run.status.MOST_BLOCKS", 5)
-    sight = StatusReader(Place(copy)).look()
-    assert (sight.blocks, sight.convergence, sight.terms) == (8, None, [None, None])
+    status = StatusReader(Place(copy)).look()
+    assert (status.blocks, status.convergence, status.terms) == (8, None, [None, None])
     assert "raytpnn diagnose" in call("watch", copy, "--once").stdout
 
 
@@ -235,8 +235,8 @@ def test_a_dead_run_of_another_machine_is_noticed_by_its_lease(copy):
     reader = StatusReader(place)
     assert reader.look().state in ("running", "silent")
     time.sleep(1.2)
-    sight = reader.look()
-    assert (sight.state, sight.owner) == ("dead", "alice, process 4242 on node7")
+    status = reader.look()
+    assert (status.state, status.owner) == ("dead", "alice, process 4242 on node7")
 
 
 def test_a_folder_that_does_not_come(tmp_path):

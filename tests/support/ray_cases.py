@@ -10,8 +10,8 @@ from raytpnn.chains.executors.ray_executor import RayExecutor
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.storage.places.place import Place
 
@@ -87,11 +87,11 @@ def go_on(place, disturber=None, resources=None, workers=0):
     while len(executor.ready) < workers:
         executor.grow()
         executor.welcome(0.1)
-    journal = empty_journal(plan)
+    ledger = new_ledger(plan.length)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
-    finish = run_blocks(executor, plan.length, journal, monitor, Goal(), reporter)
-    run.end({"stopped": finish.stopped}, finish.rounds)
-    return [report for reports in journal.reports for report in reports.values()]
+    finish = run_blocks(executor, plan.length, ledger, monitor, Goal(), reporter)
+    run.end({"stopped": finish.stopped}, finish.rounds, ledger.reports)
+    return [report for reports in ledger.reports for report in reports.values()]
 
 
 def kill_worker(executor):

@@ -11,7 +11,7 @@ from raytpnn.chains.executors.base import Outcome
 from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.observe.progress import Reporter
-from raytpnn.chains.work.parts import Part
+from raytpnn.chains.work.replica_parts import Part
 from raytpnn.storage.lease import Fence
 
 __all__ = ["SpreadExecutor"]

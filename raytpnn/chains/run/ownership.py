@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.storage.formats.manifest import BEGUN, MANIFEST
-from raytpnn.storage.lease import Lease, LeaseSight, Record, in_use
+from raytpnn.storage.lease import Lease, LeaseReader, Record, in_use
 from raytpnn.storage.places.atomic_files import PARTIAL
 from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
@@ -44,11 +44,11 @@ def kept_work(place: Place | None, say: Callable[[str], None] | None = None) -> 
 
 def refuse_owner(place: Place, resumes: bool = True) -> Record | None:
     """Raise RunInUse if it is seen at once that somebody works at a place; else the lease that is there."""
-    sight = LeaseSight(place)
-    if sight.look() == "alive":
-        assert sight.record is not None
-        raise in_use(place, sight.record, resumes)
-    return sight.record
+    reader = LeaseReader(place)
+    if reader.look() == "alive":
+        assert reader.record is not None
+        raise in_use(place, reader.record, resumes)
+    return reader.record
 
 
 @contextmanager

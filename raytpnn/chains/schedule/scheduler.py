@@ -17,10 +17,11 @@ from raytpnn.chains.monitoring.monitor import GROWTH, Convergence, Monitor
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.observe.progress import ChainStatus, Reporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.schedule.queue import ChainQueue
 from raytpnn.chains.schedule.signals import Interrupts
 
-__all__ = ["Finish", "Goal", "Journal", "run_blocks"]
+__all__ = ["Finish", "Goal", "run_blocks"]
 
 POLL_SECONDS = 0.1
 # Seconds of work that a worker is given at a time, in as many blocks as that takes.
@@ -66,37 +67,13 @@ class Goal:
         return self.rhat is not None or self.ess is not None
 
 
-@dataclass
-class Journal:
-    """What is known of every chain.
-
-    Attributes
-    ----------
-    to_do : list of lists of int
-        Blocks that each chain has yet to run, ascending.
-    reports : list of dict of int to BlockReport
-        By chain and block; those of an earlier session included.
-    least_rounds : int
-        Rounds that count at least: a run that ended with so many has thrown away what counts with fewer.
-    """
-
-    to_do: list[list[int]]
-    reports: list[dict[int, BlockReport]]
-    least_rounds: int = 0
-
-    def complete_rounds(self, blocks: int) -> int:
-        """Rounds that every chain has finished, from the first on."""
-        missing = [chain[0] for chain in self.to_do if chain]
-        return min(missing, default=blocks)
-
-
 class Teacher(Protocol):
     """Learns from complete rounds what later blocks depend on."""
 
     def ready_for(self, block: int) -> bool:
         """Whether a block may begin."""
 
-    def learn(self, journal: Journal, rounds: int) -> None:
+    def learn(self, ledger: Ledger, rounds: int) -> None:
         """Take note that so many rounds are complete."""
 
 
@@ -137,7 +114,7 @@ class _Run:
         self,
         executor: Executor,
         length: Length,
-        journal: Journal,
+        ledger: Ledger,
         monitor: Monitor,
         goal: Goal,
         reporter: Reporter,
@@ -148,7 +125,7 @@ class _Run:
         self.observers = observers
         self.executor = executor
         self.length = length
-        self.journal = journal
+        self.ledger = ledger
         self.monitor = monitor
         self.assessor = Assessor(monitor)
         self.goal = goal
@@ -157,20 +134,20 @@ class _Run:
         self.reporter = reporter
         self.begin = time.monotonic()
         self.blocks = length.blocks()
-        self.rounds = journal.complete_rounds(len(self.blocks))
+        self.rounds = ledger.complete_rounds(len(self.blocks))
         self.running: dict[int, list[int]] = {}
         self.block_seconds = math.inf
         self.reported = -math.inf
         self.last_chains: dict[int, list[int]] = {}
         # Of every chain the report on its furthest block: going through all of them takes too long.
-        self.latest = [reports[max(reports)] if reports else None for reports in journal.reports]
+        self.latest = [reports[max(reports)] if reports else None for reports in ledger.reports]
         self.looked_at = 0
         self.known_due: tuple[int, int | None] = (-1, None)
         self.looks: list[int] = []
         if length.until:
             # Fewer draws in all than effective ones are wanted need no look.
             looks = length.looks((goal.ess or 0.0) / length.chains)
-            self.looks = [at for at in looks if at >= journal.least_rounds]
+            self.looks = [at for at in looks if at >= ledger.least_rounds]
         self.finish = Finish()
 
     def hand_out(self) -> None:
@@ -193,14 +170,14 @@ class _Run:
 
     def has_next(self, blocks: list[int], chain: int) -> bool:
         """Whether these are the next blocks of a chain."""
-        return self.journal.to_do[chain][: len(blocks)] == blocks
+        return self.ledger.to_do[chain][: len(blocks)] == blocks
 
     def turns(self) -> ChainQueue:
         """Chains that may go on and are not at work."""
         taken = self.at_work()
         return ChainQueue(
             (blocks[0], chain)
-            for chain, blocks in enumerate(self.journal.to_do)
+            for chain, blocks in enumerate(self.ledger.to_do)
             if blocks and chain not in taken and self.may_begin(blocks[0])
         )
 
@@ -214,7 +191,7 @@ class _Run:
         least = 1 if width == 1 else WIDE_BLOCKS
         seconds = max(BATCH_SECONDS, BATCH_SECONDS_A_WORKER * len(self.last_chains))
         most = max(least, min(int(seconds / self.block_seconds), MOST_BLOCKS))
-        blocks = self.journal.to_do[chain][:most]
+        blocks = self.ledger.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 
     def may_begin(self, block: int) -> bool:
@@ -229,18 +206,18 @@ class _Run:
             self.running.pop(outcome.worker, None)
             for report in outcome.reports:
                 self.note(outcome.worker, report)
-        self.rounds = self.journal.complete_rounds(len(self.blocks))
+        self.rounds = self.ledger.complete_rounds(len(self.blocks))
         if self.teacher is not None:
-            self.teacher.learn(self.journal, self.rounds)
+            self.teacher.learn(self.ledger, self.rounds)
 
     def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
         # One that a worker found finished took no time that says anything.
         if not math.isnan(report.seconds):
             self.block_seconds = max(report.seconds, 1e-6)
-        if report.block in self.journal.to_do[report.chain]:
-            self.journal.to_do[report.chain].remove(report.block)
-            self.journal.reports[report.chain][report.block] = report
+        if report.block in self.ledger.to_do[report.chain]:
+            self.ledger.to_do[report.chain].remove(report.block)
+            self.ledger.reports[report.chain][report.block] = report
             latest = self.latest[report.chain]
             if latest is None or latest.block < report.block:
                 self.latest[report.chain] = report
@@ -273,7 +250,7 @@ class _Run:
             warmup = self.length.counted(self.length.sweeps_of(rounds)).warmup
             blocks = warmup // self.length.block_sweeps
             self.monitor.forget(blocks)
-            for reports in self.journal.reports:
+            for reports in self.ledger.reports:
                 for block, report in reports.items():
                     if block < blocks and report.watched is not None:
                         reports[block] = replace(report, watched=None)
@@ -368,7 +345,7 @@ def acceptance(report: BlockReport) -> float:
 def run_blocks(
     executor: Executor,
     length: Length,
-    journal: Journal,
+    ledger: Ledger,
     monitor: Monitor,
     goal: Goal,
     reporter: Reporter,
@@ -380,15 +357,15 @@ def run_blocks(
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, journal, monitor, goal, reporter, teacher, observers)
+    run = _Run(executor, length, ledger, monitor, goal, reporter, teacher, observers)
     if teacher is not None:
-        teacher.learn(journal, run.rounds)
+        teacher.learn(ledger, run.rounds)
     with Interrupts() as interrupts, ExitStack() as audience, reporter:
         for observer in observers:
             audience.enter_context(observer)
         try:
             run.look_at_rounds()
-            while any(journal.to_do):
+            while any(ledger.to_do):
                 if run.finish.stopped is None:
                     run.hand_out()
                 elif not run.at_work():
@@ -397,7 +374,7 @@ def run_blocks(
                 run.report()
                 if run.finish.stopped is None:
                     run.look_at_rounds()
-                if run.finish.stopped is None and any(journal.to_do):
+                if run.finish.stopped is None and any(ledger.to_do):
                     if interrupts.count:
                         run.finish.stopped = "interrupt"
                     elif goal.seconds is not None and time.monotonic() - run.begin > goal.seconds:

@@ -14,8 +14,8 @@ import numpy as np
 from raytpnn.chains.plan import Length
 
 if TYPE_CHECKING:
+    from raytpnn.chains.run.ledger import Ledger
     from raytpnn.chains.run.store import BlockStore
-    from raytpnn.chains.schedule.scheduler import Journal
 
 __all__ = ["UNIFORM_SHARE", "WeightTeacher", "changes", "learned_weights", "round_of_weights"]
 
@@ -80,11 +80,11 @@ class WeightTeacher:
         """Whether the weights of a block are known."""
         return not self.to_learn or block < self.to_learn[0]
 
-    def learn(self, journal: Journal, rounds: int) -> None:
+    def learn(self, ledger: Ledger, rounds: int) -> None:
         """Learn the weights of all changes that complete rounds allow."""
         while self.to_learn and self.to_learn[0] <= rounds:
             at = self.to_learn.pop(0)
             # The first half of what came before is forgotten: chains still looked around.
             recent = range(at // 2, at)
-            usage = [reports[block].usage for reports in journal.reports for block in recent]
+            usage = [reports[block].usage for reports in ledger.reports for block in recent]
             self.store.put_weights(at, learned_weights(usage, self.p))

@@ -212,12 +212,13 @@ class Worker:
             loglik=float("nan") if draws is None else float(draws.loglik[-1]),
             acceptance=ended.acceptance,
             watched=watched,
+            draws=0 if draws is None else draws.n_draws,
             usage=usage(ended.state) if learning else {},
             ladder=ended.ladder,
             screening=ended.screening,
             seconds=seconds,
         )
-        self.store.put(report, (first, sweeps), draws, ended.checkpoint)
+        report = self.store.put(report, (first, sweeps), draws, ended.checkpoint)
         self.latest[chain] = block, ended.checkpoint
         return report
 

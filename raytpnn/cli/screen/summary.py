@@ -29,7 +29,7 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
         console,
         f"\n{post.draws.n_draws:,} draws of {post.config['chains']} chains in {seconds}{kept_words(post)}",
     )
-    health = examine(run, target_rhat, target_ess)
+    health = examine(run, target_rhat, target_ess, verify_draws=False)
     tell_judgement(console, health.judgement)
     tell(console)
     components_table(post, console, LEADING)

@@ -30,7 +30,7 @@ def convergence_section(post: Posterior) -> str:
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
     if post.config.get("tempering"):
-        parts += [html.heading("Replicas"), html.bullets(post.tempering().told())]
+        parts += [html.heading("Replicas"), html.bullets(post.tempering().sentences())]
     parts.append(
         html.note(
             "R-hat compares the spread between chains with the spread within them: 1 is agreement, below "
