@@ -1,4 +1,4 @@
-"""What running chains on Ray costs: throughput beside bare threads, the coordinator's share, memory.
+"""What running chains on Ray costs: throughput beside bare threads, the scheduler's share, memory.
 
     python examples/benchmarks/chains.py                    both
     python examples/benchmarks/chains.py throughput memory  some of them
@@ -83,14 +83,14 @@ def in_bare_threads(plan):
 
 
 def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
-    """Seconds of all blocks on Ray, the coordinator's CPU seconds, and what `look` saw of the executor."""
+    """Seconds of all blocks on Ray, the scheduler's CPU seconds, and what `look` saw of the executor."""
     run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
     resources = Resources(workers=workers, cpus=cpus)
     version = run.manifest["versions"]["raytpnn"]
     executor = RayExecutor(str(folder), plan.length.chains, resources, Reporter(), version)
     while len(executor.ready) < workers:
         executor.grow()
-        executor.welcome(0.1)
+        executor.admit(0.1)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
     seen = []
     reporter = Reporter()
@@ -103,7 +103,7 @@ def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
 
 
 def throughput():
-    print("| data | sweeps a chain | bare threads, s | Ray, s | throughput | coordinator's CPU |")
+    print("| data | sweeps a chain | bare threads, s | Ray, s | throughput | scheduler's CPU |")
     print("|---|---|---|---|---|---|")
     for (name, encoder, rows), length in (
         (boston_rows(), Length(4, 1000, 4000)),

@@ -1,9 +1,9 @@
-"""How many chains one coordinator can lead: its load, storage traffic and object store, 10 to 1,000 chains.
+"""How many chains one scheduler can lead: its load, storage traffic and object store, 10 to 1,000 chains.
 
     python examples/benchmarks/scaling.py                          the table
-    python examples/benchmarks/scaling.py --chains 1000 --profile  where the coordinator's time goes
+    python examples/benchmarks/scaling.py --chains 1000 --profile  where the scheduler's time goes
 
-The coordinator, its monitor, its ledger and its side of Ray are the real ones. The workers are stand-ins: a
+The scheduler, its monitor, its ledger and its side of Ray are the real ones. The workers are stand-ins: a
 few processes play all of them, wait as long as a block would take and send the report of a real block,
 recorded before, so that two cores can play a thousand. What workers would write is counted, not written.
 """
@@ -44,9 +44,9 @@ from raytpnn.storage.places.place import Place
 PLAYERS = 2
 WORKERS_A_NODE = 32
 HEADINGS = (
-    *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "coordinator, CPU ms a block", "share of a core"),
+    *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "scheduler, CPU ms a block", "share of a core"),
     *("last R-hat, CPU s (draws a chain)", "to storage, MB/s (files/s)", "object store, MB"),
-    "coordinator's memory, MB more",
+    "scheduler's memory, MB more",
 )
 
 
@@ -179,7 +179,7 @@ def peak_megabytes():
 
 
 def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
-    """Lead so many chains for so many blocks; returns the coordinator's figures."""
+    """Lead so many chains for so many blocks; returns the scheduler's figures."""
     step = plan.length.block_sweeps
     length = Length(chains, 0, step * blocks, block_sweeps=step)
     executor = PlayedExecutor(chains, report, seconds)
@@ -210,7 +210,7 @@ def main():
     parser.add_argument("--seconds", type=float, nargs="*", default=[1.0, 10.0], help="that a block takes")
     parser.add_argument("--blocks", type=int, default=6, help="of each chain")
     parser.add_argument("--no-target", action="store_true", help="look at R-hat for display only")
-    parser.add_argument("--profile", action="store_true", help="show where the coordinator's time goes")
+    parser.add_argument("--profile", action="store_true", help="show where the scheduler's time goes")
     options = parser.parse_args()
     ray.init(
         address="local",

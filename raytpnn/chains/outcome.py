@@ -43,14 +43,14 @@ def options_of(
     }
 
 
-def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, ways: RunSetup) -> dict[str, Any]:
+def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, setup: RunSetup) -> dict[str, Any]:
     """How it went."""
     last = [reports[max(reports)] if reports else None for reports in ledger.reports]
     return {
-        "executor": "ray" if ways.on_ray else "threads",
+        "executor": "ray" if setup.on_ray else "threads",
         "stopped": finish.stopped,
-        "target_rhat": ways.goal.rhat,
-        "target_ess": ways.goal.ess,
+        "target_rhat": setup.goal.rhat,
+        "target_ess": setup.goal.ess,
         "converged": finish.reached,
         **_verdict(plan.length, finish),
         "sampling_seconds": finish.seconds,
@@ -63,12 +63,12 @@ def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, ways: RunSetup) -> di
 
 def _verdict(length: Length, finish: Finish) -> dict[str, Any]:
     """What was found when the chains were compared for the last time, and over which sweeps."""
-    told: dict[str, Any] = {"diagnostics": None, "counted": None}
+    verdict: dict[str, Any] = {"diagnostics": None, "counted": None}
     if finish.convergence is not None:
-        told["diagnostics"] = finish.convergence.records()
+        verdict["diagnostics"] = finish.convergence.records()
     if length.until and finish.rounds is not None:
-        told["counted"] = asdict(length.counted(length.sweeps_of(finish.rounds)))
-    return told
+        verdict["counted"] = asdict(length.counted(length.sweeps_of(finish.rounds)))
+    return verdict
 
 
 def _levels(length: Length, report: BlockReport, rounds: int | None) -> np.ndarray:

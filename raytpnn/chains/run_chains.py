@@ -23,7 +23,7 @@ from raytpnn.chains.run.ownership import OwnerCheck
 from raytpnn.chains.run.run import resumable
 from raytpnn.chains.run.store import RunStore
 from raytpnn.chains.schedule.scheduler import Finish, Goal, run_blocks
-from raytpnn.chains.work.adaptive_weights import WeightTeacher
+from raytpnn.chains.work.adaptive_weights import WeightLearner
 from raytpnn.chains.work.replica_parts import ReplicaParts
 from raytpnn.chains.work.strategy import Extent
 from raytpnn.forward.probe import compile_sizes
@@ -57,7 +57,7 @@ class RunSetup:
     reporter: Reporter = field(default_factory=Reporter)
 
 
-def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], ways: RunSetup) -> Finish:
+def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], setup: RunSetup) -> Finish:
     """Run what is to do.
 
     Parameters
@@ -68,7 +68,7 @@ def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], 
     ledger : Ledger
     names : sequence of str
         Of the features.
-    ways : RunSetup
+    setup : RunSetup
     """
     length = plan.length
     monitor = Monitor(length.chains, names, plan.watched, length)
@@ -77,18 +77,18 @@ def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], 
             monitor.add(chain, block, report.watched)
     if not any(ledger.to_do):
         every = len(length.blocks())
-        return concluded(Finish(rounds=every if length.until else None), monitor, every, ways.goal)
-    executor = make_executor(plan, run, ways)
-    teacher = None
+        return concluded(Finish(rounds=every if length.until else None), monitor, every, setup.goal)
+    executor = make_executor(plan, run, setup)
+    learner = None
     if plan.adaptive:
-        teacher = WeightTeacher(length, run.store, len(plan.problem.codes))
-    observers = make_observers(plan, run, ledger, ways)
+        learner = WeightLearner(length, run.store, len(plan.problem.codes))
+    observers = make_observers(plan, run, ledger, setup)
     with resumable(run.place):
-        finish = run_blocks(executor, length, ledger, monitor, ways.goal, ways.reporter, teacher, observers)
+        finish = run_blocks(executor, length, ledger, monitor, setup.goal, setup.reporter, learner, observers)
     rounds = finish.rounds
     if rounds is None:
         rounds = ledger.complete_rounds(len(length.blocks()))
-    return concluded(finish, monitor, rounds, ways.goal)
+    return concluded(finish, monitor, rounds, setup.goal)
 
 
 def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Finish:
@@ -111,14 +111,14 @@ def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Fini
     return finish
 
 
-def make_observers(plan: Plan, run: RunStore, ledger: Ledger, ways: RunSetup) -> list[Observer]:
+def make_observers(plan: Plan, run: RunStore, ledger: Ledger, setup: RunSetup) -> list[Observer]:
     """Those who look on: the log of a run on disk, and figures for Prometheus where there is Ray."""
     if run.place is None:
         return []
-    observers: list[Observer] = [BlockLog(run.place, plan.length, ways.reporter, ways.on_ray)]
+    observers: list[Observer] = [BlockLog(run.place, plan.length, setup.reporter, setup.on_ray)]
     if run.lease is not None:
         observers.append(OwnerCheck(run.lease))
-    if ways.on_ray:
+    if setup.on_ray:
         from raytpnn.chains.observe.metrics import RunMetrics
 
         done = sum(len(reports) for reports in ledger.reports)
@@ -126,16 +126,16 @@ def make_observers(plan: Plan, run: RunStore, ledger: Ledger, ways: RunSetup) ->
     return observers
 
 
-def connected(ways: RunSetup) -> AbstractContextManager[Any]:
+def connected(setup: RunSetup) -> AbstractContextManager[Any]:
     """Connect to Ray if chains are to run there: what is wrong with it shows before anything is written."""
-    if not ways.on_ray:
+    if not setup.on_ray:
         return nullcontext()
-    return RaySession(ways.address, ways.resources, ways.reporter, ways.sharding)
+    return RaySession(setup.address, setup.resources, setup.reporter, setup.sharding)
 
 
-def make_executor(plan: Plan, run: RunStore, ways: RunSetup) -> Executor:
+def make_executor(plan: Plan, run: RunStore, setup: RunSetup) -> Executor:
     """Workers for a run; those on Ray need it connected."""
-    if not ways.on_ray:
+    if not setup.on_ray:
         return ThreadExecutor(plan, run.store)
     assert run.place is not None, "workers on Ray meet in the run's folder"
     from importlib.metadata import version
@@ -155,12 +155,12 @@ def make_executor(plan: Plan, run: RunStore, ways: RunSetup) -> Executor:
     from raytpnn.chains.executors.ray_executor import RayExecutor
     from raytpnn.chains.executors.ray_replicas import SpreadExecutor
 
-    if ways.sharding is not None:
+    if setup.sharding is not None:
         from raytpnn.engine.exchange.meeting import compile_meeting
 
         compile_meeting()
     fence = None if run.lease is None else run.lease.fence
-    asked = ways.resources, ways.reporter, version("raytpnn"), fence
+    asked = setup.resources, setup.reporter, version("raytpnn"), fence
     if plan.tempering is not None and plan.spread:
         return SpreadExecutor(run.place.uri, plan.length.chains, plan.tempering.replicas, *asked)
-    return RayExecutor(run.place.uri, plan.length.chains, *asked, ways.sharding)
+    return RayExecutor(run.place.uri, plan.length.chains, *asked, setup.sharding)

@@ -32,10 +32,10 @@ from raytpnn.engine.records import (
 from raytpnn.engine.rows.reduction import partial_width
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
+__all__ = ["ALONE", "Block", "Chain", "ShardPlace", "new_state", "screening_of", "tally_of"]
 
 
-class Place(NamedTuple):
+class ShardPlace(NamedTuple):
     """Which shard of how many a chain's rows are, and where it meets the others, (words,) int64."""
 
     shards: int = 1
@@ -43,7 +43,7 @@ class Place(NamedTuple):
     mailbox: np.ndarray | None = None
 
 
-ALONE = Place()
+ALONE = ShardPlace()
 
 
 def new_state(
@@ -69,7 +69,7 @@ def new_state(
 
 
 def new_work(
-    problem: Problem, settings: np.record, place: Place = ALONE
+    problem: Problem, settings: np.record, place: ShardPlace = ALONE
 ) -> tuple[np.record, tuple[np.ndarray, ...]]:
     """Scratch space for one chain, or for a shard of one: the record and the arrays it points to.
 
@@ -104,7 +104,7 @@ def address_of(record: np.record) -> int:
     return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
-def take_place(record: np.record, place: Place) -> None:
+def take_place(record: np.record, place: ShardPlace) -> None:
     """Tell scratch space which shard it is of."""
     record.shards, record.shard = place.shards, place.shard
     if place.mailbox is not None:
@@ -227,7 +227,7 @@ class Chain:
         The compiled function or its reference, see `raytpnn.engine.backends`.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw, counted over all shards.
-    place : Place
+    place : ShardPlace
         If the rows are a shard of more.
     """
 
@@ -238,7 +238,7 @@ class Chain:
         state: np.record,
         run_block: Any,
         watched: np.ndarray | None = None,
-        place: Place = ALONE,
+        place: ShardPlace = ALONE,
     ) -> None:
         self.problem = problem
         self.settings = settings

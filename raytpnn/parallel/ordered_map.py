@@ -103,9 +103,9 @@ def _on_ray(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int 
         for task in tasks:
             waiting.append((task, remote.remote(shared, task)))
             if len(waiting) >= ahead:
-                yield here_if_not_there(work, *waiting.popleft())
+                yield result_or_run_here(work, *waiting.popleft())
         while waiting:
-            yield here_if_not_there(work, *waiting.popleft())
+            yield result_or_run_here(work, *waiting.popleft())
     finally:
         for _, unfinished in waiting:
             ray.cancel(unfinished)
@@ -116,7 +116,7 @@ def _run(work: Callable[[Task], Result], task: Task) -> Result:
     return work(task)
 
 
-def here_if_not_there(work: Callable[[Task], Result], task: Task, reference: Any) -> Result:
+def result_or_run_here(work: Callable[[Task], Result], task: Task, reference: Any) -> Result:
     """Result of a Ray task, worked out here if the node it ran on does not see the files."""
     try:
         return result_of(reference)

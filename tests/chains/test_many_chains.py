@@ -1,4 +1,4 @@
-"""The coordinator with many chains: nobody waits for R-hat, and its pace does not decide when a run stops."""
+"""The scheduler with many chains: nobody waits for R-hat, and its pace does not decide when a run stops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from raytpnn.chains.block_report import BlockReport
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.monitoring.watched import Watched
 from raytpnn.chains.observe.observer import Observer
@@ -56,7 +56,7 @@ class Instant:
         self.order.append((chain, blocks[0]))
 
     def wait(self, seconds):
-        outcomes = []
+        completed = []
         for worker, (chain, blocks) in self.tasks.items():
             reports = [
                 BlockReport(
@@ -64,12 +64,12 @@ class Instant:
                 )
                 for b in blocks
             ]
-            outcomes.append(Outcome(worker, reports))
+            completed.append(Completed(worker, reports))
             self.done += len(blocks)
         self.tasks = {}
-        if not outcomes:
+        if not completed:
             time.sleep(min(seconds, 0.001))
-        return outcomes
+        return completed
 
     def progress(self):
         return {}
@@ -123,7 +123,7 @@ GOAL = Goal(ess=6 * 20 * 5.0)
 
 
 def test_blocks_go_on_while_rhat_is_computed():
-    """With R-hat in the coordinator's own loop no block can end meanwhile, and this times out."""
+    """With R-hat in the scheduler's own loop no block can end meanwhile, and this times out."""
     finish, monitor, _ = conducted(GOAL, blocks=4)
     assert monitor.overtaken > 0
     assert finish.stopped == "target"
@@ -192,11 +192,11 @@ def test_turns_are_those_of_looking_at_every_chain():
 def test_chains_that_run_together_are_as_far_as_each_other():
     turns = ChainQueue([(1, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 5)])
     assert turns.take([3]) == 3
-    assert turns.take_like([4, 0], 2, lambda chain: chain != 1) == [4, 2]
-    assert turns.take_like([], 9, lambda chain: True) == [1]
-    assert turns.take_like([], 9, lambda chain: True) == []
+    assert turns.take_more([4, 0], 2, lambda chain: chain != 1) == [4, 2]
+    assert turns.take_more([], 9, lambda chain: True) == [1]
+    assert turns.take_more([], 9, lambda chain: True) == []
     assert turns.take([]) == 0
-    assert turns.take_like([], 9, lambda chain: True) == [5]
+    assert turns.take_more([], 9, lambda chain: True) == [5]
     assert turns.take([]) is None
 
 

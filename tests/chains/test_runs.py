@@ -300,7 +300,7 @@ def test_effective_draws_as_target():
 
 
 def test_watched_quantities_agree_with_the_posterior(whole):
-    """What the coordinator sees while sampling is what the posterior says afterwards."""
+    """What the scheduler sees while sampling is what the posterior says afterwards."""
     from raytpnn.chains.monitoring.monitor import Monitor
     from raytpnn.chains.run.ledger import read_ledger
     from raytpnn.chains.run.run import Run

@@ -12,7 +12,7 @@ from raytpnn import Resources
 from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker, gang_for
 from raytpnn.chains.shards.carrier import HEAD_WORDS, MESSAGE_WORDS, Carrier
 from raytpnn.chains.shards.transport import asked_transport, transport_for
-from raytpnn.engine.chain import Place
+from raytpnn.engine.chain import ShardPlace
 from raytpnn.engine.exchange.mailbox import new_mailbox
 from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
 from raytpnn.engine.gpu.grid.meeting import StripeExchange, seat_of, stripes_at
@@ -113,11 +113,11 @@ def at_once(count, act):
 def seats(count, width):
     """Seats of one meeting in memory that all share."""
     mailbox = new_mailbox(width)
-    return [Meeting(mailbox, width, count, i, seat_of(Place(count, i, mailbox))) for i in range(count)]
+    return [Meeting(mailbox, width, count, i, seat_of(ShardPlace(count, i, mailbox))) for i in range(count)]
 
 
 def own_part(full, count, i):
-    low, high = stripes_at(Place(count, i))
+    low, high = stripes_at(ShardPlace(count, i))
     part = np.zeros_like(full)
     part[low:high] = full[low:high]
     return part
@@ -171,7 +171,7 @@ def test_a_carrier_carries_what_does_not_fit_one_message():
     apart = []
     for i in range(2):
         mailbox = new_mailbox(columns)
-        apart.append(Meeting(mailbox, columns, 2, i, seat_of(Place(2, i, mailbox))))
+        apart.append(Meeting(mailbox, columns, 2, i, seat_of(ShardPlace(2, i, mailbox))))
     carriers = [Carrier(seat, group) for seat, group in zip(apart, groups, strict=True)]
     for joined in at_once(2, lambda i: StripeExchange(apart[i])(own_part(full, 2, i))):
         assert joined.tobytes() == full.tobytes()

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from support.cli_cases import COMMAND, call, surroundings
+from support.cli_cases import COMMAND, PATIENCE_SECONDS, call, surroundings
 from support.run_cases import fit, manifest_of
 
 from raytpnn.chains.run.run import Run
@@ -167,7 +167,7 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
     )
     assert "waiting for a run to begin" in watcher.stderr.readline()
     fit(tmp_path / "run", **SIZE)
-    said, complaints = watcher.communicate(timeout=120)
+    said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 0, complaints
     assert said.splitlines()[-1].startswith("finished, 8 of 8 blocks")
 
@@ -222,7 +222,7 @@ def test_a_run_whose_process_is_killed_is_noticed(tmp_path):
     assert done.returncode == 5
     assert done.stdout.startswith("dead, ")
     assert f"process {driver.pid} on" in " ".join(done.stdout.split())
-    said, complaints = watcher.communicate(timeout=60)
+    said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 5, complaints
     assert "raytpnn resume" in said
 
@@ -242,7 +242,7 @@ def test_a_dead_run_of_another_machine_is_noticed_by_its_lease(copy):
 def test_a_folder_that_does_not_come(tmp_path):
     begin = time.monotonic()
     watcher = follow(tmp_path / "nothing", "--wait", "1")
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "no run has begun in" in complaints
     assert time.monotonic() - begin < 30
@@ -251,7 +251,7 @@ def test_a_folder_that_does_not_come(tmp_path):
     owner = replace(own_process(), pid=gone.pid, started=1)
     Place(tmp_path / "begun").write("lease/000001.json", Record(1, "token", owner).pack())
     watcher = follow(tmp_path / "begun")
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "the process that prepared it is gone" in complaints
 
@@ -271,7 +271,7 @@ def test_a_run_whose_files_are_on_their_way_is_waited_for(finished, tmp_path):
         else:
             pytest.fail("it does not wait")
         shutil.copytree(finished, run, dirs_exist_ok=True)
-        said, complaints = watcher.communicate(timeout=60)
+        said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 0, complaints
     assert said.startswith("finished")
     # What was left by somebody who is gone is not waited for.
@@ -282,6 +282,6 @@ def test_a_run_whose_files_are_on_their_way_is_waited_for(finished, tmp_path):
     owner = replace(own_process(), pid=gone.pid, started=1)
     Place(left).write("lease/000001.json", Record(1, "token", owner).pack())
     watcher = follow(left)
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "is not a saved run: it has no manifest.json" in complaints

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.cli_cases import PATIENCE_SECONDS
 from support.ray_cases import FAST_HEALTH_CHECKS
 from support.run_cases import LONG, assert_same_draws, fit
 
@@ -83,7 +84,7 @@ def add_node(cluster, tmp_path):
     yield add
     for node in added:
         cluster.remove_node(node, allow_graceful=False)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_SECONDS
     while sum(node["Alive"] for node in ray.nodes()) > 1:
         assert time.monotonic() < end
         time.sleep(0.1)

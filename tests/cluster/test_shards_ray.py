@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from support.cli_cases import PATIENCE_SECONDS
 from support.ray_cases import FAST_HEALTH_CHECKS, local_ray
 from support.run_cases import assert_same_draws
 from support.shard_ray_cases import Killer, shared_files
@@ -89,10 +90,10 @@ def test_a_gang_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
     shape = GangShape(2, raytpnn.Resources())
     gang = Gang(Membership(str(whole), shape, False, version("raytpnn"), None), {})
     while gang.stage != OPENING:
-        ray.wait(gang.waiting, num_returns=len(gang.waiting), timeout=60)
+        ray.wait(gang.waiting, num_returns=len(gang.waiting), timeout=PATIENCE_SECONDS)
         gang.advance()
     # Both have taken their seats; the gang does not know it yet.
-    ray.wait(gang.waiting, num_returns=2, timeout=60)
+    ray.wait(gang.waiting, num_returns=2, timeout=PATIENCE_SECONDS)
     assert shared_files() > before
     gang.dismiss()
     assert shared_files() <= before

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raytpnn.convergence import odd_chains as rules
-from raytpnn.convergence.advice import Evidence, convergence_of, judge, round_up, worst_of
+from raytpnn.convergence.advice import Comparison, convergence_of, judge, round_up, worst_of
 from raytpnn.convergence.forecast import outlook
 from raytpnn.convergence.odd_chains import odd_chains, worst_rhat
 
@@ -25,7 +25,7 @@ def quantities(seed, chains=4, draws=400, correlation=0.0, names=6):
 
 def evidence(values, chains=None, **more):
     numbers = tuple(range(len(values["loglik"]))) if chains is None else chains
-    return Evidence(values, numbers, tuple(FINE for _ in numbers), **more)
+    return Comparison(values, numbers, tuple(FINE for _ in numbers), **more)
 
 
 def judged(values, **more):
@@ -206,7 +206,7 @@ def test_too_little_to_judge_by():
     few = judged(quantities(12, draws=3))
     assert few.state == "unknown"
     assert "3 draws a chain" in few.headline
-    none = judge(Evidence({}, ()), convergence_of(Evidence({}, ())))
+    none = judge(Comparison({}, ()), convergence_of(Comparison({}, ())))
     assert none.state == "unknown"
 
 

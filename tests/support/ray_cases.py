@@ -86,7 +86,7 @@ def go_on(place, disturber=None, resources=None, workers=0):
         disturber.executor = executor
     while len(executor.ready) < workers:
         executor.grow()
-        executor.welcome(0.1)
+        executor.admit(0.1)
     ledger = new_ledger(plan.length)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
     finish = run_blocks(executor, plan.length, ledger, monitor, Goal(), reporter)

@@ -2,7 +2,7 @@
 
 In: blocks that are to be run. Out: reports of blocks that are done. A new executor fulfils `base.Executor`.
 
-base          What the coordinator asks of those who run blocks.
+base          What the scheduler asks of those who run blocks.
 ray_actor     The Ray actor: a worker, or one of a gang of workers, that may die at any moment.
 ray_cluster   Which Ray cluster it is, and whether we may join it.
 ray_executor  Blocks on Ray: workers come and go, the work stays.

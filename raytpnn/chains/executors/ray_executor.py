@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.executors.ray_pool import RayPool
 
 __all__ = ["RayExecutor"]
@@ -23,14 +23,14 @@ class RayExecutor(RayPool):
         """Have a worker run blocks, the same of every chain."""
         self.send(worker, chains, "run_blocks", chains, blocks)
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Work that ended within some seconds."""
-        outcomes = []
+        completed = []
         for task, reports in self.finished(seconds):
             for chain in task.job:
                 self.known.pop(chain, None)
-            outcomes.append(Outcome(task.worker, reports or []))
-        return outcomes
+            completed.append(Completed(task.worker, reports or []))
+        return completed
 
     def lost(self) -> set[int]:
         """Workers whose work may never come back."""

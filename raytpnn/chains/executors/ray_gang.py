@@ -27,7 +27,7 @@ __all__ = ["Gang", "GangLost", "Membership"]
 TIDY_SECONDS = 2.0
 # Errors of an actor that another one, elsewhere, need not have.
 OF_THE_NODE = (NodeTrouble, OSError, MemoryError, DeviceError)
-PLACING, GREETING, OPENING, READY = "placing", "greeting", "opening", "ready"
+PLACING, STARTING, OPENING, READY = "placing", "starting", "opening", "ready"
 
 
 class GangLost(Exception):
@@ -80,7 +80,7 @@ class Gang:
 
     Attributes
     ----------
-    stage : {"placing", "greeting", "opening", "ready"}
+    stage : {"placing", "starting", "opening", "ready"}
     waiting : list
         Calls that are under way, one of each actor.
     where : list of dict
@@ -99,7 +99,7 @@ class Gang:
         # Where its chains were when they last moved, and when that was.
         self.moved: tuple[Any, float] = (None, self.since)
         if self.size == 1:
-            self._hire({"label_selector": selector} if selector else {})
+            self._create_actors({"label_selector": selector} if selector else {})
             return
         self.asked_transport = asked_transport()
         wanted = {name: amount for name, amount in self.resources.wanted().items() if amount}
@@ -110,7 +110,7 @@ class Gang:
         self.places = placement_group([wanted] * self.size, strategy=strategy, **labels)
         self.stage, self.waiting = PLACING, [self.places.ready()]
 
-    def _hire(self, *options: dict[str, Any]) -> None:
+    def _create_actors(self, *options: dict[str, Any]) -> None:
         """Create an actor for each set of options, and ask where they are."""
         threads = max(int(self.resources.cpus), 1)
         asked = self.asked
@@ -120,7 +120,7 @@ class Gang:
             )
             for shard, own in enumerate(options)
         ]
-        self.stage, self.waiting = GREETING, [actor.where.remote() for actor in self.actors]
+        self.stage, self.waiting = STARTING, [actor.where.remote() for actor in self.actors]
 
     def advance(self) -> list[Any] | None:
         """Take what has come. Gives the results of a call when all actors have answered; raises GangLost."""
@@ -131,13 +131,13 @@ class Gang:
             return None
         self.waiting, self.since = [], time.monotonic()
         if self.stage == PLACING:
-            self._hire(
+            self._create_actors(
                 *(
                     {"scheduling_strategy": PlacementGroupSchedulingStrategy(self.places, shard)}
                     for shard in range(self.size)
                 )
             )
-        elif self.stage == GREETING:
+        elif self.stage == STARTING:
             self._open(results)
         elif self.stage == OPENING:
             self.where, self.stage = results, READY

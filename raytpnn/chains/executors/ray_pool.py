@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import ray
 
-from raytpnn.chains.executors.ray_gang import GREETING, OPENING, READY, Gang, GangLost, Membership
+from raytpnn.chains.executors.ray_gang import OPENING, READY, STARTING, Gang, GangLost, Membership
 from raytpnn.chains.executors.ray_nodes import Nodes
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.executors.sharding import GangShape, Sharding, gang_for
@@ -124,14 +124,14 @@ class RayPool:
     def free(self) -> list[int]:
         """Workers that have opened the run and have nothing to do."""
         self.grow()
-        self.welcome(0.0)
+        self.admit(0.0)
         idle = [worker for worker in self.ready if worker not in self.tasks]
         for worker in idle:
             if not all(self.nodes.may_work(node) for node in self.gangs[worker].nodes()):
                 self.dismiss(worker)
         return [worker for worker in idle if worker in self.gangs]
 
-    def welcome(self, seconds: float) -> None:
+    def admit(self, seconds: float) -> None:
         """Take workers further that are not ready yet."""
         coming = [worker for worker, gang in self.gangs.items() if gang.stage != READY]
         waiting = [reference for worker in coming for reference in self.gangs[worker].waiting]
@@ -165,7 +165,7 @@ class RayPool:
         ended: list[tuple[Task, Any]] = []
         for worker in dict.fromkeys(owners[call] for call in done):
             gang = self.gangs[worker]
-            greeting = gang.stage == GREETING
+            starting = gang.stage == STARTING
             try:
                 results = gang.advance()
             except GangLost as loss:
@@ -173,7 +173,7 @@ class RayPool:
                     ended.append((self.tasks.pop(worker), None))
                 self.lose(worker, loss)
                 continue
-            if greeting and gang.size == 1:
+            if starting and gang.size == 1:
                 # From now on a node is known whose fault a loss is.
                 self.losses = 0
             if results is not None:

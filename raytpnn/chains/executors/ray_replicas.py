@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from raytpnn.chains.block_report import BlockReport
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.observe.progress import Reporter
@@ -51,7 +51,7 @@ class Ensemble:
 class SpreadExecutor(RayPool):
     """Runs blocks of ensembles, each on all workers that are free.
 
-    To the coordinator every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
+    To the scheduler every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
     given to another here.
 
     Parameters
@@ -117,20 +117,20 @@ class SpreadExecutor(RayPool):
             seconds = time.monotonic() - ensemble.began
             self.send(worker, job, "join_block", chain, block, parts, seconds)
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Ensembles that are through with their blocks."""
         for task, result in self.finished(seconds):
             # What a worker that is gone was at is an open job again.
             if result is not None:
                 self.take(task.job, result)
         through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
-        outcomes = []
+        completed = []
         for slot in through:
             chain = self.slots.pop(slot)
-            outcomes.append(Outcome(slot, self.ensembles.pop(chain).reports))
+            completed.append(Completed(slot, self.ensembles.pop(chain).reports))
             self.known.pop(chain, None)
         self.hand_out()
-        return outcomes
+        return completed
 
     def take(self, job: ReplicaTask, result: Any) -> None:
         """Take note of a job; one that two workers had comes twice, the same."""

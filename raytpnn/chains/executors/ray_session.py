@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from raytpnn.chains.executors.ray_cluster import (
-    Surroundings,
+    SavedEnvironment,
     cluster_at,
     connected_cluster,
     private_token,
@@ -73,7 +73,7 @@ class RaySession:
         self.reporter = reporter
         self.sharding = sharding
         self.ours = False
-        self.surroundings: Surroundings | None = None
+        self.saved: SavedEnvironment | None = None
 
     def __enter__(self) -> RaySession:
         import ray
@@ -97,13 +97,13 @@ class RaySession:
             self.ours = False
             joined_as.clear()
             ray.shutdown()
-        if self.surroundings is not None:
-            self.surroundings.restore()
-            self.surroundings = None
+        if self.saved is not None:
+            self.saved.restore()
+            self.saved = None
 
     def connect(self, ray: Any) -> None:
         """Join the cluster, or start one."""
-        self.surroundings = Surroundings()
+        self.saved = SavedEnvironment()
         # Unasked, a program should not report on its user.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -125,14 +125,14 @@ class RaySession:
         except BaseException as problem:
             if ray.is_initialized() or not isinstance(problem, ClusterError):
                 ray.shutdown()
-            self.surroundings.take_note()
-            self.surroundings.restore()
-            self.surroundings = None
+            self.saved.take_note()
+            self.saved.restore()
+            self.saved = None
             if isinstance(problem, ClusterError) or not isinstance(problem, Exception):
                 raise
             raise ClusterError(self.explain(problem)) from None
         self.ours = True
-        self.surroundings.take_note()
+        self.saved.take_note()
         joined_as.add(self.address or "local")
 
     def knock(self) -> None:

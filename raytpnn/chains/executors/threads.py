@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.run.store import BlockStore
 from raytpnn.chains.work.choose_worker import local_workers
@@ -53,7 +53,7 @@ class ThreadExecutor:
         self.tasks: list[queue.SimpleQueue[tuple[list[int], list[int]] | None]] = [
             queue.SimpleQueue() for _ in self.workers
         ]
-        self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+        self.results: queue.SimpleQueue[Completed | BaseException] = queue.SimpleQueue()
         self.busy: set[int] = set()
         # Where the chains of a worker were when they last moved, and when that was.
         self.moved: dict[int, tuple[object, float]] = {}
@@ -71,7 +71,7 @@ class ThreadExecutor:
             except BaseException as problem:
                 self.results.put(problem)
                 continue
-            self.results.put(Outcome(worker, reports))
+            self.results.put(Completed(worker, reports))
 
     def idle(self) -> list[int]:
         """Workers with nothing to do."""
@@ -87,20 +87,20 @@ class ThreadExecutor:
         self.moved[worker] = None, time.monotonic()
         self.tasks[worker].put((chains, blocks))
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Work that ended within some seconds."""
-        outcomes = []
+        completed = []
         try:
             result = self.results.get(timeout=seconds)
             while True:
                 if isinstance(result, BaseException):
                     raise result
                 self.busy.discard(result.worker)
-                outcomes.append(result)
+                completed.append(result)
                 result = self.results.get_nowait()
         except queue.Empty:
             self.check()
-            return outcomes
+            return completed
 
     def check(self) -> None:
         """Raise RunError if a worker has not moved for far too long."""

@@ -117,7 +117,7 @@ class Reporter:
         return elapsed * (self.sweeps * len(chains) - done) / (done - self.first)
 
     def left_in_words(self, chains: list[ChainStatus]) -> str:
-        """How long it will take; empty before that can be told."""
+        """How long it will take; empty before that is known."""
         left = self.time_left(chains)
         if math.isnan(left):
             return ""

@@ -22,7 +22,7 @@ BEGINNING = ("data", "encoder")
 def owned(place: Place, say: Callable[[str], None] | None = None, resumes: bool = True) -> Iterator[Lease]:
     """Own a run that is there; RunInUse if somebody else does."""
     with Lease.claim(place, say, resumes) as lease:
-        place.sweep_up(lease.record.name)
+        place.remove_leftovers(lease.record.name)
         yield lease
 
 
@@ -68,7 +68,7 @@ def new_run(place: Place | None, say: Callable[[str], None] | None = None) -> It
     check_free(place)
     with owned(place, say) as lease:
         # Somebody may have been quicker.
-        if begun_in_vain(place, lease.before):
+        if holds_only_a_beginning(place, lease.before):
             for name in BEGINNING:
                 place.remove_folder(name)
             place.remove(BEGUN)
@@ -81,7 +81,7 @@ def check_free(place: Place, other: str = "another folder") -> None:
 
     `other` is what the user is to choose then.
     """
-    if not begun_in_vain(place, refuse_owner(place)):
+    if not holds_only_a_beginning(place, refuse_owner(place)):
         refuse_what_is_there(place, other)
 
 
@@ -96,7 +96,7 @@ def refuse_what_is_there(place: Place, other: str = "another folder") -> None:
     raise FileExistsError(f"{place} exists and is not a saved run; choose {other}")
 
 
-def begun_in_vain(place: Place, before: Record | None) -> bool:
+def holds_only_a_beginning(place: Place, before: Record | None) -> bool:
     """Whether nothing is there but what an owner wrote who was killed while he began a run."""
     if before is None or before.released or place.holds(MANIFEST):
         return False

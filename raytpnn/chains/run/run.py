@@ -372,7 +372,7 @@ class Run:
         self.place.sync(held)
         self.write_manifest()
         self.drop_draws()
-        self.place.sweep_up()
+        self.place.remove_leftovers()
 
     def draws(self, n_features: int) -> Draws | None:
         """Draws that count of a run that has ended; None if there is none."""

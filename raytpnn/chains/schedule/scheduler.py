@@ -1,4 +1,4 @@
-"""The coordinator: hands out blocks, watches complete rounds, knows when to stop."""
+"""The scheduler: hands out blocks, watches complete rounds, knows when to stop."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Goal:
         return self.rhat is not None or self.ess is not None
 
 
-class Teacher(Protocol):
+class Learner(Protocol):
     """Learns from complete rounds what later blocks depend on."""
 
     def ready_for(self, block: int) -> bool:
@@ -118,10 +118,10 @@ class _Run:
         monitor: Monitor,
         goal: Goal,
         reporter: Reporter,
-        teacher: Teacher | None,
+        learner: Learner | None,
         observers: Sequence[Observer],
     ) -> None:
-        self.teacher = teacher
+        self.learner = learner
         self.observers = observers
         self.executor = executor
         self.length = length
@@ -158,13 +158,13 @@ class _Run:
         turns = self.turns()
         for place, worker in enumerate(idle):
             # Chains that the worker knows, if there is a choice; the work is spread over all that are idle.
-            liked = self.last_chains.get(worker, [])
+            preferred = self.last_chains.get(worker, [])
             width = min(self.executor.width(worker), -(-turns.waiting // (len(idle) - place)))
-            first = turns.take(liked)
+            first = turns.take(preferred)
             if first is None:
                 return
             blocks = self.batch(first, width)
-            chains = [first, *turns.take_like(liked, width - 1, partial(self.has_next, blocks))]
+            chains = [first, *turns.take_more(preferred, width - 1, partial(self.has_next, blocks))]
             self.last_chains[worker] = self.running[worker] = chains
             self.executor.submit(worker, chains, blocks)
 
@@ -198,17 +198,17 @@ class _Run:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""
         if self.goal.by_rounds and block > max(self.rounds, self.next_due() or 0) + LEAD:
             return False
-        return self.teacher is None or self.teacher.ready_for(block)
+        return self.learner is None or self.learner.ready_for(block)
 
     def take(self, seconds: float) -> None:
         """Wait for blocks to end, and take note of them."""
-        for outcome in self.executor.wait(seconds):
-            self.running.pop(outcome.worker, None)
-            for report in outcome.reports:
-                self.note(outcome.worker, report)
+        for completed in self.executor.wait(seconds):
+            self.running.pop(completed.worker, None)
+            for report in completed.reports:
+                self.note(completed.worker, report)
         self.rounds = self.ledger.complete_rounds(len(self.blocks))
-        if self.teacher is not None:
-            self.teacher.learn(self.ledger, self.rounds)
+        if self.learner is not None:
+            self.learner.learn(self.ledger, self.rounds)
 
     def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
@@ -349,7 +349,7 @@ def run_blocks(
     monitor: Monitor,
     goal: Goal,
     reporter: Reporter,
-    teacher: Teacher | None = None,
+    learner: Learner | None = None,
     observers: Sequence[Observer] = (),
 ) -> Finish:
     """Run all blocks that are to do, or as many as it takes.
@@ -357,12 +357,12 @@ def run_blocks(
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, ledger, monitor, goal, reporter, teacher, observers)
-    if teacher is not None:
-        teacher.learn(ledger, run.rounds)
-    with Interrupts() as interrupts, ExitStack() as audience, reporter:
+    run = _Run(executor, length, ledger, monitor, goal, reporter, learner, observers)
+    if learner is not None:
+        learner.learn(ledger, run.rounds)
+    with Interrupts() as interrupts, ExitStack() as stack, reporter:
         for observer in observers:
-            audience.enter_context(observer)
+            stack.enter_context(observer)
         try:
             run.look_at_rounds()
             while any(ledger.to_do):

@@ -12,7 +12,7 @@ from raytpnn.chains.shards.carrier import Carrier
 from raytpnn.chains.shards.transport import GlooGroup
 from raytpnn.chains.work.one_chain import ShardOfChain, shard_of_chain
 from raytpnn.engine.exchange.mailbox import new_mailbox
-from raytpnn.engine.exchange.meeting import map_mailbox, sweep_mailboxes
+from raytpnn.engine.exchange.meeting import map_mailbox, remove_old_mailboxes
 from raytpnn.engine.gpu.device import Device, DeviceError, find_devices
 from raytpnn.engine.sharded_chain import room_width
 
@@ -50,7 +50,7 @@ def take_seat(plan: Plan, shards: int, shard: int, gpus: int, meeting: str, tran
     """
     width = room_width(plan.settings, plan.watched)
     if transport == "memory":
-        sweep_mailboxes(shared_folder(), MAILBOX)
+        remove_old_mailboxes(shared_folder(), MAILBOX)
         mailbox = map_mailbox(str(shared_folder() / meeting), width)
     else:
         mailbox = new_mailbox(width)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from raytpnn.chains.run.ledger import Ledger
     from raytpnn.chains.run.store import BlockStore
 
-__all__ = ["UNIFORM_SHARE", "WeightTeacher", "changes", "learned_weights", "round_of_weights"]
+__all__ = ["UNIFORM_SHARE", "WeightLearner", "changes", "learned_weights", "round_of_weights"]
 
 # What all features share alike, so that none is out of reach.
 UNIFORM_SHARE = 0.25
@@ -61,7 +61,7 @@ def learned_weights(usage: list[dict[int, int]], p: int) -> np.ndarray:
     return (1.0 - UNIFORM_SHARE) * score / total + UNIFORM_SHARE / p
 
 
-class WeightTeacher:
+class WeightLearner:
     """Learns feature weights from complete rounds, and keeps them where workers find them.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.work.strategy import Ended, Extent
 from raytpnn.engine.backends import block_runner
-from raytpnn.engine.chain import Block, Chain, Place
+from raytpnn.engine.chain import Block, Chain, ShardPlace
 from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
 from raytpnn.engine.gpu.device import Device, DeviceError
 from raytpnn.engine.sharded_chain import ShardedChain, agree, room_width
@@ -127,7 +127,7 @@ def shard_of_chain(
     devices : sequence of Device
         For backend "cuda": the shard's rows lie on them.
     """
-    place = Place(shards, shard, mailbox)
+    place = ShardPlace(shards, shard, mailbox)
     seat = mailbox, room_width(plan.settings, plan.watched), shards, shard
     made_of = plan.problem, plan.settings, plan.first_state(0)
     if not devices:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.chains.run.status import StatusReader
-from raytpnn.convergence.advice import Evidence, Judgement, convergence_of, judge, worst_first
+from raytpnn.convergence.advice import Comparison, Judgement, convergence_of, judge, worst_first
 from raytpnn.convergence.tempering import TemperingSummary
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.posterior.storage import load
 from raytpnn.posterior.subset_words import subsets_in_words
 from raytpnn.posterior.verdict import kept_table
@@ -112,36 +112,36 @@ def examine(
         raise RunError(status.problems[0] if status.problems else f"{status.owner} prepares a run in {run}")
     if reader.run is None:
         post = load(run)
-        evidence, chains, config, n_draws = evidence_of(post), of_posterior(post), post.config, 1
+        comparison, chains, config, n_draws = comparison_of(post), of_posterior(post), post.config, 1
     else:
-        evidence, chains = of_run(reader, run)
+        comparison, chains = of_run(reader, run)
         config, n_draws = reader.run.manifest["config"], reader.run.manifest["n_draws"]
     table = None
     if status.ended and n_draws:
         table = kept_table(config)
         table = load(run).diagnostics() if table is None else table
-    table = convergence_of(evidence) if table is None else worst_first(table)
+    table = convergence_of(comparison) if table is None else worst_first(table)
     return Health(
         state=status.state,
         blocks=status.blocks,
         planned=status.planned,
-        judgement=judge(evidence, table, target_rhat, target_ess),
+        judgement=judge(comparison, table, target_rhat, target_ess),
         table=table,
         chains=chains,
-        draws=evidence.draws,
+        draws=comparison.draws,
         target_rhat=target_rhat,
         target_ess=target_ess,
         problems=status.problems,
-        tempering=TemperingSummary.of(evidence.config).sentences()
-        if evidence.config.get("tempering")
+        tempering=TemperingSummary.of(comparison.config).sentences()
+        if comparison.config.get("tempering")
         else [],
-        subsets=subsets_in_words(evidence.config),
+        subsets=subsets_in_words(comparison.config),
         until=config.get("draws", 0) is None,
     )
 
 
-def of_run(reader: StatusReader, run: str) -> tuple[Evidence, list[ChainSummary]]:
-    """Evidence from checkpoints: what is compared is what the scheduler compares while chains run."""
+def of_run(reader: StatusReader, run: str) -> tuple[Comparison, list[ChainSummary]]:
+    """Comparison from checkpoints: what is compared is what the scheduler compares while chains run."""
     assert reader.run is not None
     assert reader.monitor is not None
     manifest, length = reader.run.manifest, reader.run.length
@@ -168,7 +168,7 @@ def of_run(reader: StatusReader, run: str) -> tuple[Evidence, list[ChainSummary]
     per_chain = [watched[chain][:common] for chain in active]
     blocks = sum(len(reports) for reports in reader.reports)
     last_reports = [reader.reports[chain][max(reader.reports[chain])] for chain in active]
-    evidence = Evidence(
+    comparison = Comparison(
         quantities=reader.monitor.quantities(per_chain) if per_chain else {},
         chains=tuple(active),
         acceptance=tuple(report.acceptance for report in last_reports),
@@ -179,7 +179,7 @@ def of_run(reader: StatusReader, run: str) -> tuple[Evidence, list[ChainSummary]
         config=manifest["config"]
         | ({"counted": asdict(length.counted(length.sweeps_of(reader.rounds)))} if length.until else {}),
     )
-    return evidence, summaries
+    return comparison, summaries
 
 
 def of_posterior(post: Posterior) -> list[ChainSummary]:
