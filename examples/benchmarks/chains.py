@@ -25,7 +25,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
 from raytpnn import Moves, Prior, Resources
-from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length, make_plan
@@ -87,7 +87,7 @@ def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
     run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
     resources = Resources(workers=workers, cpus=cpus)
     version = run.manifest["versions"]["raytpnn"]
-    executor = RayExecutor(str(folder), plan.length.chains, resources, Reporter(), version)
+    executor = RayPool(str(folder), plan.length.chains, resources, Reporter(), version)
     while len(executor.ready) < workers:
         executor.grow()
         executor.admit(0.1)

@@ -26,8 +26,8 @@ import ray
 from chains import boston_rows, plan_of
 
 from raytpnn import Resources
-from raytpnn.chains.executors.ray_executor import RayExecutor
 from raytpnn.chains.executors.ray_gang import READY, Gang
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.block_log import BlockLog
 from raytpnn.chains.observe.metrics import RunMetrics
@@ -119,7 +119,7 @@ class PlayedGang(Gang):
         self.moved = None, self.since
 
 
-class PlayedExecutor(RayExecutor):
+class PlayedExecutor(RayPool):
     """The real executor, but for where its workers come from."""
 
     def __init__(self, chains, report, seconds):

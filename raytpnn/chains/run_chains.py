@@ -152,7 +152,7 @@ def make_executor(plan: Plan, run: RunStore, setup: RunSetup) -> Executor:
             ensemble.run(0, 1, 1, 1)
             if plan.spread:
                 ReplicaParts(plan).run_part(ensemble.checkpoint(), Extent(plan.problem, 0, 1, 1, 1), 0)
-    from raytpnn.chains.executors.ray_executor import RayExecutor
+    from raytpnn.chains.executors.ray_pool import RayPool
     from raytpnn.chains.executors.ray_replicas import SpreadExecutor
 
     if setup.sharding is not None:
@@ -163,4 +163,4 @@ def make_executor(plan: Plan, run: RunStore, setup: RunSetup) -> Executor:
     asked = setup.resources, setup.reporter, version("raytpnn"), fence
     if plan.tempering is not None and plan.spread:
         return SpreadExecutor(run.place.uri, plan.length.chains, plan.tempering.replicas, *asked)
-    return RayExecutor(run.place.uri, plan.length.chains, *asked, setup.sharding)
+    return RayPool(run.place.uri, plan.length.chains, *asked, setup.sharding)

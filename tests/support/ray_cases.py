@@ -6,7 +6,7 @@ import os
 import signal
 from contextlib import contextmanager
 
-from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
@@ -75,7 +75,7 @@ def go_on(place, disturber=None, resources=None, workers=0):
     rows = run.rows()
     plan = run.plan(rows)
     reporter = disturber or Reporter()
-    executor = RayExecutor(
+    executor = RayPool(
         str(place),
         plan.length.chains,
         resources or Resources(),

@@ -72,10 +72,6 @@ class BlockWorker:
         self.opened(meeting, transport)
         return self.where()
 
-    def run_block(self, chain: int, block: int) -> BlockReport:
-        """Run a block, write it and its checkpoint."""
-        return self.run_blocks([chain], [block])[0]
-
     def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
         """Run blocks one after the other, the same of every chain, and write them with their checkpoints.
 

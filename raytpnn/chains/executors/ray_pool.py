@@ -1,4 +1,4 @@
-"""Workers on Ray: they come, go and come back; whoever gives them work decides what it is.
+"""Blocks on Ray: workers come, go and come back, the work stays.
 
 A worker is a gang of one or more actors, see `ray_gang`.
 """
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import ray
 
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.executors.ray_gang import OPENING, READY, STARTING, Gang, GangLost, Membership
 from raytpnn.chains.executors.ray_nodes import Nodes
 from raytpnn.chains.executors.resources import Resources
@@ -48,7 +49,9 @@ class Task(NamedTuple):
 
 
 class RayPool:
-    """Workers on the Ray that is connected.
+    """Workers on the Ray that is connected; an `Executor`.
+
+    A worker runs blocks of one chain at a time, or of as many as its GPU has room for.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ class RayPool:
         while len(self.gangs) < count:
             self.gangs[next(free)] = Gang(self.asked, self.nodes.selector())
 
-    def free(self) -> list[int]:
+    def idle(self) -> list[int]:
         """Workers that have opened the run and have nothing to do."""
         self.grow()
         self.admit(0.0)
@@ -213,6 +216,23 @@ class RayPool:
         self.questions = {asked: one for asked, one in self.questions.items() if one != worker}
         self.gangs.pop(worker).dismiss()
 
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+        return self.gangs[worker].where[0]["width"]
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks, the same of every chain."""
+        self.send(worker, chains, "run_blocks", chains, blocks)
+
+    def wait(self, seconds: float) -> list[Completed]:
+        """Work that ended within some seconds."""
+        completed = []
+        for task, reports in self.finished(seconds):
+            for chain in task.job:
+                self.known.pop(chain, None)
+            completed.append(Completed(task.worker, reports or []))
+        return completed
+
     def send(self, worker: int, job: Any, method: str, *arguments: Any) -> None:
         """Have a worker do something; `finished` gives the job back with what came of it."""
         self.gangs[worker].call(method, *arguments)
@@ -248,8 +268,8 @@ class RayPool:
             self.fail(worker, problem, where)
         return given_up
 
-    def missing(self) -> set[int]:
-        """Workers that take far longer than they should."""
+    def lost(self) -> set[int]:
+        """Workers that take far longer than they should: their work may never come back."""
         now = time.monotonic()
         patience = max(OVERDUE_FACTOR * self.longest, OVERDUE_SECONDS) if self.longest else FIRST_SECONDS
         return {

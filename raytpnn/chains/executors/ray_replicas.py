@@ -79,7 +79,7 @@ class SpreadExecutor(RayPool):
 
     def idle(self) -> list[int]:
         """Places for ensembles, as many as there are chains."""
-        self.free()
+        super().idle()
         return [slot for slot in range(self.chains) if slot not in self.slots] if self.ready else []
 
     def width(self, worker: int) -> int:
@@ -95,7 +95,7 @@ class SpreadExecutor(RayPool):
 
     def open_jobs(self) -> list[ReplicaTask]:
         """What can be done now, by block: parts that nobody has, and blocks to be joined."""
-        missing = self.missing()
+        missing = super().lost()
         in_hand = {task.job for task in self.tasks.values() if task.worker not in missing}
         jobs = []
         for chain, ensemble in self.ensembles.items():
@@ -107,7 +107,7 @@ class SpreadExecutor(RayPool):
 
     def hand_out(self) -> None:
         """Give jobs to workers that are free."""
-        for worker, job in zip(self.free(), self.open_jobs(), strict=False):
+        for worker, job in zip(super().idle(), self.open_jobs(), strict=False):
             chain, block, replica = job
             if replica != JOIN:
                 self.send(worker, job, "run_part", chain, block, replica)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.work.strategy import Ended, Extent
+from raytpnn.chains.work.strategy import Ended, Extent, Strategy
 from raytpnn.engine.chain import screening_of, tally_of
 from raytpnn.engine.gpu.chains import DeviceChains, Ran, Task
 from raytpnn.engine.gpu.device import Device
@@ -20,7 +20,7 @@ from raytpnn.engine.tempering.replicas import ReplicaBlock, Replicas
 __all__ = ["GpuGroup"]
 
 
-class GpuGroup:
+class GpuGroup(Strategy):
     """Room for chains on a device, which come and go.
 
     Parameters
@@ -30,8 +30,6 @@ class GpuGroup:
     share : float
         Part of the device's memory that it may take.
     """
-
-    leads = True
 
     def __init__(self, plan: Plan, device: Device, share: float = 1.0) -> None:
         self.plan = plan
@@ -50,13 +48,18 @@ class GpuGroup:
             levels = plan.tempering.replicas
             self.group = DeviceEnsembles(*room, levels=levels, swap_every=every)
         self.width = self.group.width
-        self.progress = self.group.progress
-        self.stop = self.group.request_stop
-        self.close = self.group.close
 
-    def share(self, states: list[bytes]) -> list[bytes]:
-        """Nobody else runs the chains."""
-        return states
+    def progress(self) -> list[tuple[int, int]]:
+        """Sweeps and terms of the chains."""
+        return self.group.progress()
+
+    def stop(self) -> None:
+        """End the blocks at hand."""
+        self.group.request_stop()
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        self.group.close()
 
     def run(self, states: list[bytes], extents: Sequence[Extent]) -> Iterator[list[Ended]]:
         """Run blocks of chains, all together; while one block is stored, the next one runs."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from raytpnn.chains.plan import Plan
-from raytpnn.chains.work.strategy import Ended, Extent
+from raytpnn.chains.work.strategy import Ended, Extent, Strategy
 from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Block, Chain, ShardPlace
 from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
@@ -36,28 +36,16 @@ def end_of(chain: Chain | ReplicaSet | ShardedChain, result: Block | None) -> En
     )
 
 
-class OneChain:
+class OneChain(Strategy):
     """Room for one chain at a time; chains come and go, since a block needs nothing but the state before it.
 
     Parameters
     ----------
     chain : Chain, ReplicaSet or ShardedChain
-    close : callable, optional
-        Gives back what the chain has taken.
     """
 
-    width = 1
-    leads = True
-
-    def __init__(
-        self, chain: Chain | ReplicaSet | ShardedChain, close: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, chain: Chain | ReplicaSet | ShardedChain) -> None:
         self.chain = chain
-        self.close = close or (lambda: None)
-
-    def share(self, states: list[bytes]) -> list[bytes]:
-        """Nobody else runs the chain."""
-        return states
 
     def run(self, states: list[bytes], extents: Sequence[Extent]) -> Iterator[list[Ended]]:
         """Run blocks of one chain."""
@@ -77,6 +65,10 @@ class OneChain:
         """End the block at hand."""
         self.chain.request_stop()
 
+    def close(self) -> None:
+        """Give back memory of devices, if the chain has any."""
+        getattr(self.chain, "close", lambda: None)()
+
 
 class ShardOfChain(OneChain):
     """One shard of the rows of a chain, which runs together with those that have the others.
@@ -89,8 +81,8 @@ class ShardOfChain(OneChain):
         Where it meets the others.
     """
 
-    def __init__(self, chain: Chain, meeting: Meeting, close: Callable[[], None] | None = None) -> None:
-        super().__init__(chain, close)
+    def __init__(self, chain: Chain, meeting: Meeting) -> None:
+        super().__init__(chain)
         self.meeting = meeting
         self.leads = meeting.shard == 0
 
@@ -138,7 +130,7 @@ def shard_of_chain(
 
     meeting = Meeting(*seat, seat_of(place))
     grid = GridChain(*made_of, devices, plan.watched, stripes_at(place), StripeExchange(meeting))
-    return ShardOfChain(grid, meeting, grid.close)
+    return ShardOfChain(grid, meeting)
 
 
 def grid_pays_off(plan: Plan, devices: Sequence[Device]) -> bool:
@@ -165,9 +157,6 @@ def grids(plan: Plan, devices: Sequence[Device]) -> list[OneChain]:
             "fewer shards, or look at CUDA_VISIBLE_DEVICES"
         )
     count = min(len(devices) // shards, plan.length.chains)
-    made = []
-    for i in range(count):
-        own = devices[i * shards : (i + 1) * shards]
-        chain = GridChain(plan.problem, plan.settings, plan.first_state(0), own, plan.watched)
-        made.append(OneChain(chain, chain.close))
-    return made
+    groups = [devices[i * shards : (i + 1) * shards] for i in range(count)]
+    made_of = plan.problem, plan.settings, plan.first_state(0)
+    return [OneChain(GridChain(*made_of, own, plan.watched)) for own in groups]

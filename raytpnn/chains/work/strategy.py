@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,34 +40,39 @@ class Ended(NamedTuple):
     screening: dict[str, Any]
 
 
-class Strategy(Protocol):
+class Strategy(ABC):
     """Runs blocks of a unit: a chain, a group of chains on a GPU, a replica, a shard of a chain.
 
-    `run` is what it is for; the rest lets others run the unit with it, look on and end it.
+    Attributes
+    ----------
+    width : int
+        Chains that it runs together.
+    leads : bool
+        Whether its worker reads states and stores blocks: of the shards of a chain, the first does.
     """
 
-    @property
-    def width(self) -> int:
-        """Chains that it runs together."""
-
-    @property
-    def leads(self) -> bool:
-        """Whether its worker reads states and stores blocks: of the shards of a chain, the first does."""
+    width = 1
+    leads = True
 
     def share(self, states: list[bytes]) -> list[bytes]:
         """States from which all who run the unit together start: those of who leads."""
+        return states
 
+    @abstractmethod
     def run(self, states: list[bytes], extents: Sequence[Extent]) -> Iterator[list[Ended]]:
         """Run blocks one after the other from the states of some chains; gives the chains at each end.
 
         The same states and extents give the same ends. A chain that was stopped has fewer sweeps.
         """
 
+    @abstractmethod
     def progress(self) -> list[tuple[int, int]]:
         """Sweeps and terms of the chains at work. Safe from another thread."""
 
+    @abstractmethod
     def stop(self) -> None:
         """End the blocks at hand, and lose them. Safe from another thread."""
 
+    @abstractmethod
     def close(self) -> None:
         """Give back what was taken; nothing is under way any more."""
