@@ -165,45 +165,19 @@ class Gang:
         self.waiting = [actor.open_run.remote(self.meeting, self.transport) for actor in self.actors]
         self.stage = OPENING
 
-    def call(self, method: str, *arguments: Any) -> None:
-        """Have all actors do the same."""
-        self.since = self.answered = time.monotonic()
-        self.moved = None, self.since
-        self.waiting = [getattr(actor, method).remote(*arguments) for actor in self.actors]
-
     def _results(self, references: list[Any]) -> list[Any]:
         """Results of calls; raises GangLost if an actor is gone or its node cannot do it."""
         results, losses = [], []
         for reference in references:
             try:
-                results.append(self._result(reference))
-            except GangLost as loss:
-                losses.append(loss)
+                results.append(ray.get(reference))
+            except ray.exceptions.RayError as problem:
+                where = self.where[self.waiting.index(reference)] if self.where else None
+                losses.append(loss_of(problem, where))
         if losses:
             # Of those who lost each other one may be the cause.
             raise next((loss for loss in losses if loss.where is not None), losses[0])
         return results
-
-    def _result(self, reference: Any) -> Any:
-        where = self.where[self.waiting.index(reference)] if self.where else None
-        try:
-            return ray.get(reference)
-        except ray.exceptions.RayTaskError as problem:
-            cause = problem.cause
-            if isinstance(cause, (MeetingBroken, ShardError)):
-                raise GangLost(str(cause)) from None
-            if isinstance(cause, OF_THE_NODE) and where is not None:
-                words = str(cause) or type(cause).__name__
-                words = words if where["ip"] in words else f"node {where['ip']}: {words}"
-                raise GangLost(words, where, isinstance(cause, RunUnusable)) from None
-            if isinstance(cause, Exception):
-                raise cause from None
-            raise
-        except ray.exceptions.RayError as problem:
-            if where is None:
-                raise GangLost(f"workers die before they begin: {first_line(problem)}") from None
-            words = f"a worker on node {where['ip']} is gone: {first_line(problem)}"
-            raise GangLost(words, where) from None
 
     def nodes(self) -> set[str]:
         """Nodes that its actors are on."""
@@ -222,6 +196,25 @@ class Gang:
         if self.places is not None:
             with suppress(ray.exceptions.RayError, ValueError):
                 remove_placement_group(self.places)
+
+
+def loss_of(problem: ray.exceptions.RayError, where: dict[str, Any] | None) -> GangLost:
+    """What an error of an actor means for its gang; raises one that every other actor would have too.
+
+    `where` is the node of the actor, None if it has not said so yet.
+    """
+    if isinstance(problem, ray.exceptions.RayTaskError):
+        cause = problem.cause
+        if isinstance(cause, (MeetingBroken, ShardError)):
+            return GangLost(str(cause))
+        if isinstance(cause, OF_THE_NODE) and where is not None:
+            words = str(cause) or type(cause).__name__
+            words = words if where["ip"] in words else f"node {where['ip']}: {words}"
+            return GangLost(words, where, isinstance(cause, RunUnusable))
+        raise (cause if isinstance(cause, Exception) else problem) from None
+    if where is None:
+        return GangLost(f"workers die before they begin: {first_line(problem)}")
+    return GangLost(f"a worker on node {where['ip']} is gone: {first_line(problem)}", where)
 
 
 def first_line(problem: BaseException) -> str:

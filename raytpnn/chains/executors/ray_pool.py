@@ -235,8 +235,10 @@ class RayPool:
 
     def send(self, worker: int, job: Any, method: str, *arguments: Any) -> None:
         """Have a worker do something; `finished` gives the job back with what came of it."""
-        self.gangs[worker].call(method, *arguments)
-        self.tasks[worker] = Task(worker, job, time.monotonic())
+        gang, now = self.gangs[worker], time.monotonic()
+        gang.waiting = [getattr(actor, method).remote(*arguments) for actor in gang.actors]
+        gang.since, gang.answered, gang.moved = now, now, (None, now)
+        self.tasks[worker] = Task(worker, job, now)
 
     def finished(self, seconds: float) -> list[tuple[Task, Any]]:
         """Tasks that ended within some seconds, None if one came to nothing; returns at the first."""

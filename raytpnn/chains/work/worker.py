@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -63,36 +62,33 @@ class Worker:
         steps = [(chains, blocks)]
         if self.width == 1:
             steps = [([chain], [block]) for chain in chains for block in blocks]
-        reports = []
-        with suppress(Stopped):
-            for step in steps:
-                for report in self.run_together(*step):
-                    reports.append(report)
+        reports: list[BlockReport] = []
+        with suppress(Stopped), ThreadPoolExecutor(self.writers) as pool:
+            for together, these in steps:
+                begin = time.monotonic()
+                found, states = [], []
+                if self.strategy.leads:
+                    found = self.found(together, these)
+                    states = [] if found else [self.state_before(chain, these[0]) for chain in together]
+                states = self.strategy.share(states)
+                if not states:
+                    reports += found
+                    continue
+                self.running = together
+                try:
+                    ends = self.strategy.run(states, [self.extent(block) for block in these])
+                    for block, ended in zip(these, ends, strict=True):
+                        if self.strategy.leads:
+                            count = len(together)
+                            put = map if count == 1 else pool.map
+                            stored = put(self.put, together, [block] * count, ended, [begin] * count)
+                            # One by one: what was stored before another was stopped counts.
+                            for report in stored:
+                                reports.append(report)
+                        begin = time.monotonic()
+                finally:
+                    self.running = []
         return reports
-
-    def run_together(self, chains: list[int], blocks: list[int]) -> Iterator[BlockReport]:
-        """Run blocks of chains that run together; raises Stopped."""
-        begin = time.monotonic()
-        found, states = [], []
-        if self.strategy.leads:
-            found = self.found(chains, blocks)
-            states = [] if found else [self.state_before(chain, blocks[0]) for chain in chains]
-        states = self.strategy.share(states)
-        if not states:
-            yield from found
-            return
-        self.running = chains
-        try:
-            with ThreadPoolExecutor(self.writers) as pool:
-                ends = self.strategy.run(states, [self.extent(block) for block in blocks])
-                for block, ended in zip(blocks, ends, strict=True):
-                    if self.strategy.leads:
-                        count = len(chains)
-                        put = map if count == 1 else pool.map
-                        yield from put(self.put, chains, [block] * count, ended, [begin] * count)
-                    begin = time.monotonic()
-        finally:
-            self.running = []
 
     def found(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
         """Reports on blocks that are all finished: a worker that died may have told nobody. Else none."""
