@@ -31,7 +31,7 @@ __all__ = [
 # Vehtari et al. (2021): R-hat below 1.01, and 400 effective draws in all.
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
-# Below this many effective draws a chain, R-hat itself is too uncertain to go by.
+# Below this many effective draws per chain, R-hat itself is too uncertain to go by.
 LEAST_ESS_A_CHAIN = 50
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
@@ -101,7 +101,7 @@ class Comparison:
     chains : tuple of int
         Numbers of the chains.
     acceptance : tuple of dict
-        Proposals and acceptances by move, a dict a chain.
+        Proposals and acceptances by move, one dict per chain.
     run : str
         How a command should call the run.
     resumable : bool
@@ -211,7 +211,7 @@ def judge(
     limits = limits_of(chains, comparison.config, target_rhat, target_ess)
     name, rhat, ess = worst_of(table)
     if math.isnan(rhat) or math.isnan(ess):
-        headline = f"It is not known: {comparison.draws} draws a chain are too few, or nothing varies."
+        headline = f"It is not known: {comparison.draws} draws per chain are too few, or nothing varies."
         return Judgement("unknown", headline, [], advice_without_draws(comparison))
     compared = {name: values for name, values in comparison.quantities.items() if decides(name)}
     odd = odd_chains(compared, comparison.chains, comparison.acceptance)
@@ -310,7 +310,7 @@ def cures(comparison: Comparison) -> str:
     if comparison.config.get("tempering") is None:
         found.append("replicas at higher temperatures, which cross from mode to mode (`--replicas 8`)")
     found.append(
-        "a simpler prior: stronger shrinkage, fewer features a term ([prior] a smaller sigma_beta2, "
+        "a simpler prior: stronger shrinkage, fewer features per term ([prior] a smaller sigma_beta2, "
         "max_order = 2 in the config file)"
     )
     if comparison.config.get("feature_weights") is None:

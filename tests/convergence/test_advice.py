@@ -138,7 +138,7 @@ def test_the_number_of_draws_to_ask_for_comes_from_the_effective_ones():
     needed = round_up(1000 * outlook(values, table, 1.01, 400.0).factor)
     judgement = judge(seen, table)
     (more,) = [advice for advice in judgement.advice if advice.startswith("More draws")]
-    assert f"about {needed:,} draws a chain" in more
+    assert f"about {needed:,} draws per chain" in more
     assert "raytpnn resume 'my run' --draws" in more
     longer = quantities(7, draws=needed, correlation=0.96)
     _, rhat, got = worst_of(convergence_of(evidence(longer)))
@@ -205,7 +205,7 @@ def test_too_little_to_judge_by():
     assert any("resume RUN --chains 4" in line for line in one.advice)
     few = judged(quantities(12, draws=3))
     assert few.state == "unknown"
-    assert "3 draws a chain" in few.headline
+    assert "3 draws per chain" in few.headline
     none = judge(Comparison({}, ()), convergence_of(Comparison({}, ())))
     assert none.state == "unknown"
 

@@ -18,12 +18,12 @@ class Resources:
         Workers to ask for; None takes as many as the cluster has room for, as it grows and shrinks. Give a
         number to have an autoscaling cluster grow. There are never more workers than chains.
     cpus : float
-        CPUs a worker. Numba and BLAS in a worker use that many threads.
+        CPUs per worker. Numba and BLAS in a worker use that many threads.
     gpus : float
-        GPUs a worker; a fraction shares one. With `shards` on GPUs, how many of a chain's GPUs a worker has:
+        GPUs per worker; a fraction shares one. With `shards` on GPUs, how many of a chain's GPUs a worker has:
         with 1, every shard has a worker of its own.
     custom : dict of str to float
-        Ray's custom resources a worker, such as {"spot": 1}.
+        Ray's custom resources per worker, such as {"spot": 1}.
     wait : bool
         Wait for nodes that fit a worker to join, where there is none at present.
     """

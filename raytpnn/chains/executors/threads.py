@@ -35,7 +35,7 @@ def available_cores() -> int:
 
 
 class ThreadExecutor:
-    """A thread a worker; a worker is one chain at a time, or a GPU with many.
+    """One thread per worker; a worker is one chain at a time, or a GPU with many.
 
     Parameters
     ----------

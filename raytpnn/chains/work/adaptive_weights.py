@@ -46,7 +46,7 @@ def learned_weights(usage: list[dict[int, int]], p: int) -> np.ndarray:
     Parameters
     ----------
     usage : list of dict of int to int
-        Terms by feature, one dict a chain and block. Features in few terms count for more than their share:
+        Terms by feature, one dict per chain and block. Features in few terms count for more than their share:
         the square root keeps a feature in many terms from taking all.
     p : int
     """

@@ -91,7 +91,7 @@ class Worker:
         return reports
 
     def found(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
-        """Reports on blocks that are all finished: a worker that died may not have reported them. Else none."""
+        """Reports on blocks that are all finished: a worker that died may have reported none. Else []."""
         reports = []
         for chain in chains:
             for block in blocks:

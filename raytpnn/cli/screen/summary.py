@@ -58,7 +58,7 @@ def kept_words(post: Any) -> str:
     if not counted:
         return ""
     which = "all" if counted["thin"] == 1 else f"one in {counted['thin']}"
-    return f": {which} of {counted['sweeps']:,} sweeps a chain after {counted['warmup']:,} of warm-up"
+    return f": {which} of {counted['sweeps']:,} sweeps per chain after {counted['warmup']:,} of warm-up"
 
 
 def components_table(post: Any, console: Any, most: int) -> None:
