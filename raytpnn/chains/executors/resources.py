@@ -20,7 +20,7 @@ class Resources:
     cpus : float
         CPUs per worker. Numba and BLAS in a worker use that many threads.
     gpus : float
-        GPUs per worker; a fraction shares one. With `shards` on GPUs, how many of a chain's GPUs a worker has:
+        GPUs per worker; a fraction shares one. With `shards` on GPUs, how many GPUs of a chain a worker has:
         with 1, every shard has a worker of its own.
     custom : dict of str to float
         Ray's custom resources per worker, such as {"spot": 1}.
