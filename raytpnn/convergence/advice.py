@@ -393,7 +393,7 @@ def more_draws(comparison: Comparison, factor: float, rhat: float, ess: float) -
         )
     counted = comparison.config.get("counted")
     needed = round_up((counted["sweeps"] if counted else comparison.draws) * factor)
-    estimate = f"{aim} would take about {needed:,} {'sweeps' if counted else 'draws'} a chain"
+    estimate = f"{aim} would take about {needed:,} {'sweeps' if counted else 'draws'} per chain"
     return f"More draws: {estimate}{'; begin with' if factor > MOST_LONGER else ':'} {command}."
 
 

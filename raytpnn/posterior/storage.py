@@ -106,7 +106,8 @@ def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes
     with named(place.name_of(MANIFEST)):
         family = get_family(manifest["family"])
     if running:
-        found, counted = blocks_so_far(place, manifest, unfinished)
+        contents = {}
+        found, counted = blocks_so_far(place, manifest, unfinished, contents)
         files = {name: sum_ for name, sum_ in files.items() if not name.startswith("draws/")} | found
     advice = REMAKE if "plan" in manifest else RESTORE
     rows = read_rows(
@@ -150,16 +151,19 @@ def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encode
 
 
 def blocks_so_far(
-    place: Place, manifest: dict[str, Any], wanted: bool
+    place: Place, manifest: dict[str, Any], wanted: bool, contents: dict[str, bytes]
 ) -> tuple[dict[str, str], dict[str, Any] | None]:
-    """Checksums of the draws of a run that goes on or was killed, and which of its draws count."""
+    """Checksums of the draws of a run that goes on or was killed, and which of its draws count.
+
+    What is read of the draws goes into `contents`.
+    """
     plan = manifest["plan"]
     length = length_of(plan)
     blocks = length.blocks()
-    dropped = length.counted(length.sweeps_of(manifest.get("dropped_rounds", 0))).warmup
-    good, _ = good_blocks(
-        place, plan["digest"], blocks, plan["chains"], watched=False, dropped=dropped if length.until else 0
-    )
+    dropped = 0 if wanted else length.sweeps
+    if length.until and wanted:
+        dropped = length.counted(length.sweeps_of(manifest.get("dropped_rounds", 0))).warmup
+    good, _ = good_blocks(place, plan["digest"], blocks, plan["chains"], False, dropped, contents)
     if not wanted:
         most = "at most " if length.until else ""
         raise RunError(

@@ -76,6 +76,21 @@ def test_the_command_line_reads_no_more(tmp_path):
     assert_read_once(run)
 
 
+def test_a_run_that_has_not_ended_is_loaded_with_one_read(whole, tmp_path):
+    from raytpnn.chains.run.run import Run
+    from raytpnn.storage.places.place import Place
+
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    Run.open(Place(run)).reopen()
+    opened.clear()
+    with pytest.raises(raytpnn.RunError, match="8 of 8 blocks are there"):
+        raytpnn.load(run)
+    assert not opened
+    assert raytpnn.load(run, unfinished=True).draws.n_draws == 600
+    assert_read_once(run)
+
+
 def test_a_block_that_is_damaged_after_it_was_written_is_named_and_made_again(whole, tmp_path, monkeypatch):
     """Nobody reads it back before the end; then it is noticed, and nothing else is lost."""
     from raytpnn.chains.run.run import Run
