@@ -218,8 +218,7 @@ def sample(
             session.refuse_other_machines()
         begin = time.monotonic()
         X, y, sample_weight, offset = training_columns(X, y, sample_weight, offset, streaming=streaming)
-        runs_on = "ray" if ways.on_ray else "threads"
-        encoder, bins = fit_training(X, max_bins, missing_indicators, room, runs_on)
+        encoder, bins = fit_training(X, max_bins, missing_indicators, room, ways.executor)
         response = as_response(y, likelihood, bins.n_rows)
         weight = as_weights(sample_weight, bins.n_rows)
         shift = as_offset(offset, bins.n_rows)
@@ -389,7 +388,7 @@ def _ways(
             unit = " of seconds" if name == "time_limit" else ""
             raise ValueError(f"{name} must be a positive number{unit}, got {value!r}")
     return RunSetup(
-        on_ray=ray_is_meant(executor, address),
+        executor="ray" if ray_is_meant(executor, address) else "threads",
         address=address,
         resources=instance_of("resources", resources, Resources),
         goal=goal,

@@ -186,7 +186,7 @@ def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
     monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
     ledger = new_ledger(length)
-    observers = [BlockLog(Place(folder), length, reporter, True), RunMetrics(str(folder), length, 0)]
+    observers = [BlockLog(Place(folder), length, reporter, "ray"), RunMetrics(str(folder), length, 0)]
     memory, cpu, begin = peak_megabytes(), time.process_time(), time.monotonic()
     finish = run_blocks(executor, length, ledger, monitor, goal, reporter, None, observers)
     wall = time.monotonic() - begin

@@ -47,7 +47,7 @@ def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, setup: RunSetup) -> d
     """How it went."""
     last = [reports[max(reports)] if reports else None for reports in ledger.reports]
     return {
-        "executor": "ray" if setup.on_ray else "threads",
+        "executor": setup.executor,
         "stopped": finish.stopped,
         "target_rhat": setup.goal.rhat,
         "target_ess": setup.goal.ess,

@@ -40,7 +40,7 @@ class RunSetup:
 
     Attributes
     ----------
-    on_ray : bool
+    executor : {"threads", "ray"}
     address : str or None
     resources : Resources
     sharding : Sharding or None
@@ -49,12 +49,17 @@ class RunSetup:
     reporter : Reporter
     """
 
-    on_ray: bool = False
+    executor: str = "threads"
     address: str | None = None
     resources: Resources = field(default_factory=Resources)
     sharding: Sharding | None = None
     goal: Goal = field(default_factory=Goal)
     reporter: Reporter = field(default_factory=Reporter)
+
+    @property
+    def on_ray(self) -> bool:
+        """Whether blocks run on Ray."""
+        return self.executor == "ray"
 
 
 def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], setup: RunSetup) -> Finish:
@@ -115,7 +120,7 @@ def make_observers(plan: Plan, run: RunStore, ledger: Ledger, setup: RunSetup) -
     """Those who look on: the log of a run on disk, and figures for Prometheus where there is Ray."""
     if run.place is None:
         return []
-    observers: list[Observer] = [BlockLog(run.place, plan.length, setup.reporter, setup.on_ray)]
+    observers: list[Observer] = [BlockLog(run.place, plan.length, setup.reporter, setup.executor)]
     if run.lease is not None:
         observers.append(OwnerCheck(run.lease))
     if setup.on_ray:
