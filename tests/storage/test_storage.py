@@ -65,7 +65,7 @@ def one_draw(draws, i):
     """Draw i alone."""
     terms = slice(draws.term_start[i], draws.term_start[i + 1])
     variables = slice(draws.variable_start[terms.start], draws.variable_start[terms.stop])
-    return storage.Draws(
+    return Draws(
         **{
             name: getattr(draws, name)[i : i + 1]
             for name in ("chain", "draw", "loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
