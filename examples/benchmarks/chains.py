@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -82,9 +83,14 @@ def in_bare_threads(plan):
     return time.perf_counter() - begin
 
 
+def config_of(plan):
+    """What a run keeps of its options, as far as workers need it."""
+    return {"prior": asdict(plan.prior), "moves": asdict(plan.moves)}
+
+
 def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
     """Seconds of all blocks on Ray, the scheduler's CPU seconds, and what `look` saw of the executor."""
-    run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
+    run = Run.begin(Place(folder), plan, rows, encoder, None, config_of(plan))
     resources = Resources(workers=workers, cpus=cpus)
     version = run.manifest["versions"]["raytpnn"]
     executor = RayPool(str(folder), plan.length.chains, resources, Reporter(), version)

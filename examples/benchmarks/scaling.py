@@ -23,7 +23,7 @@ from pathlib import Path
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
-from chains import boston_rows, plan_of
+from chains import boston_rows, config_of, plan_of
 
 from raytpnn import Resources
 from raytpnn.chains.executors.ray_gang import READY, Gang
@@ -54,7 +54,7 @@ def record(folder, block_sweeps):
     """Report on a real block that kept draws, and how many bytes its two files have."""
     name, encoder, rows = boston_rows()
     plan = plan_of(rows, Length(1, block_sweeps, block_sweeps, block_sweeps=block_sweeps))
-    run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
+    run = Run.begin(Place(folder), plan, rows, encoder, None, config_of(plan))
     worker = chain_worker(run.plan(run.rows()), run.store)
     _, report = worker.run_blocks([0], [0, 1])
     files = [Path(folder) / file for file in (checkpoint_name(0, 1), draws_name(0, 1))]

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 # Before any numerical library is loaded: it limits their threads.
@@ -252,9 +253,9 @@ def memory(n: int) -> None:
     encoder, _ = Encoder.fit(np.random.default_rng(0).normal(size=(20, 2)))
     with tempfile.TemporaryDirectory() as folder:
         rows = simulate(n)
-        run = Run.begin(
-            Place(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
-        )
+        plan = plan_of(rows, 2)
+        config = {"prior": asdict(plan.prior), "moves": asdict(plan.moves)}
+        run = Run.begin(Place(f"{folder}/run"), plan, rows, encoder, None, config)
         print(f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'bytes a row':>12} {'mapped MB':>10}")
         for shards in (1, 2, 4, 8):
             command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]
