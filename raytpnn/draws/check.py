@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.draws.draws import Draws
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 
 __all__ = ["check_draws"]
-
-# The most that a sampler has room for.
-MOST_TERMS, MOST_VARIABLES = 1024, 16
 
 
 def check_draws(draws: Draws, n_features: int) -> None:

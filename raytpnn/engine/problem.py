@@ -19,6 +19,8 @@ __all__ = ["Problem", "Scaling", "build_problem", "build_settings", "residual_va
 # Above this many features the linear fit behind the noise prior costs more than the prior is worth.
 MOST_LINEAR_FEATURES = 2_000
 LINEAR_CHUNK_ROWS = 8_192
+# Up to this exponent, sums over any number of rows stay finite and above 0.
+LARGEST_EXPONENT = 600.0
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
     "M",
@@ -177,11 +179,22 @@ def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float
     """Link of the mean response, net of the offset."""
     if family.name == "gaussian":
         return float(np.mean(y - offset))
-    smallest = 0.5 / len(y)
     if family.name == "poisson":
-        return float(np.log(max(y.sum(), 0.5)) - np.log(np.exp(offset).sum()))
-    mean = min(max(float(y.mean()), smallest), 1.0 - smallest)
+        return float(np.log(max(y.sum(), 0.5)) - log_sum_exp(offset))
+    mean = float(y.mean())
+    if family.binary:
+        # Off 0 and 1, where the log odds are infinite.
+        smallest = 0.5 / len(y)
+        mean = min(max(mean, smallest), 1.0 - smallest)
     return family.link(mean) - float(offset.mean())
+
+
+def log_sum_exp(x: np.ndarray) -> float:
+    """Log of the sum of exp(x), for x of any size."""
+    largest = float(x.max())
+    # Numbers of ordinary size are added as they are, so that the result does not change in its last digit.
+    shift = largest if abs(largest) > LARGEST_EXPONENT else 0.0
+    return float(np.log(np.exp(x - shift).sum()) + shift)
 
 
 def build_settings(

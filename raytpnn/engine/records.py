@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 
-# Room in a state. Fixed, so that another K_max or max_order compiles nothing.
-MOST_TERMS = 1024
-MOST_VARIABLES = 16
 # Functions compiled apart, see `function_table.py`; room for some more.
 MOST_UNITS = 48
 

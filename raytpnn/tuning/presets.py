@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from raytpnn.engine.records import MOST_TERMS
+from raytpnn.model.limits import MOST_TERMS
 from raytpnn.model.prior import Prior
 
 __all__ = ["PRESETS", "Preset", "preset_of"]

@@ -184,8 +184,6 @@ Y3 = np.array([1.0, 2.0, 2.5, 4.0])
         ({"offset": [0.0, np.nan, 0.0, 0.0]}, r"offset"),
         ({"prior": {"K_max": 3}}, r"prior must be a raytpnn.Prior"),
         ({"moves": 3}, r"moves must be a raytpnn.Moves"),
-        ({"prior": Prior(K_max=5000)}, r"K_max can be at most 1024"),
-        ({"prior": Prior(max_order=20)}, r"max_order can be at most 16"),
         ({"time_limit": 0}, r"time_limit"),
     ],
 )

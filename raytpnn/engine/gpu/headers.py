@@ -17,13 +17,14 @@ from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import birth_death, coefficient, langevin
 from raytpnn.engine.moves import change_features as restructure
 from raytpnn.engine.moves import delayed_acceptance as screen
-from raytpnn.engine.moves import proposed_term as trial
 from raytpnn.engine.moves import random_walk as walk
 from raytpnn.engine.rows import factor_tables as tables
+from raytpnn.engine.rows import feature_sets
 from raytpnn.engine.rows import row_passes as rows
 from raytpnn.engine.rows import subset
 from raytpnn.engine.sweeps import prior_draw, swap
 from raytpnn.families import FAMILIES, base
+from raytpnn.model import limits
 from raytpnn.numerics import constants, lanes, philox, random
 
 __all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
@@ -39,12 +40,12 @@ C_TYPES = {
 }
 # Names of the numbers that kernels share with the Python source, by module.
 SHARED = (
+    (limits, ("MOST_TERMS", "MOST_VARIABLES", "GAMMA_SLOTS")),
     (lanes, ("LANES", "BLOCK", "STRIPES")),
     (
         layout,
         (
-            *("MOST_TERMS", "MOST_VARIABLES", "N_SCALARS"),
-            *("INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
+            *("N_SCALARS", "INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
             *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "JOINING"),
             *("LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE", "COMPONENT"),
             *("STOP", "SWEEPS_DONE", "TERMS"),
@@ -62,13 +63,13 @@ SHARED = (
     (rows, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
     (subset, ("LEAST_OF_STRATUM", "FEISTEL_ROUNDS", "MIX_0", "MIX_1")),
+    (feature_sets, ("LEAST_SHARE",)),
     (tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
-    (trial, ("GAMMA_SLOTS",)),
     (birth_death, ("COPY_ATTEMPT",)),
     (restructure, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
-    (screen, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS")),
+    (screen, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS", "N_COUNTS")),
     (walk, ("WALK_ACCEPTANCE",)),
     (prior_draw, ("MOST_DRAWS",)),
     (swap, ("FOR_SWAP", "NEITHER", "HOT", "COLD")),
@@ -144,7 +145,7 @@ def layout_header() -> str:
     }
     text = NOTICE + "\nnamespace raytpnn {\n"
     text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))
-    text += _constant("N_STEPS", layout.MOST_VARIABLES + 1)
+    text += _constant("N_STEPS", limits.MOST_VARIABLES + 1)
     text += _constant("N_SCREENS", len(layout.SCREEN_NAMES))
     text += "".join("\n" + _struct(name, dtype) for name, dtype in records.items())
     return text + "}  // namespace raytpnn\n"

@@ -53,6 +53,7 @@ MARGIN = 1.5
 POINT_HERE, POINT_PRECISION, POINT_THERE = 0, 2, 3
 # Slots of State.screen_tally.
 PROPOSED, PASSED, ACCEPTED, ROWS = range(4)
+N_COUNTS = 4
 # How many times more accepted moves a row it must give: drawing and following subsets has its price too.
 WORTH_IT = 1.2
 
@@ -228,13 +229,26 @@ def choose_screening(state):
 
 
 @internal
+def forget_screening(state):
+    """Start the account anew."""
+    for way in range(2):
+        state.jump[way] = 0.0
+        for group in range(len(SCREEN_NAMES)):
+            for count in range(N_COUNTS):
+                state.screen_tally[group, way, count] = 0
+
+
+@internal
 def plan_screening(settings, state, work, index, warmup):
     """Set which groups are screened in a sweep.
 
     If that is to be found out: none in the first third of warm-up, all in every other sweep of the second,
-    those that it pays for from then on.
+    those that it pays for from then on. The account is of the second third alone: in the first, a chain
+    accepts much on its way to the posterior.
     """
     tuned = settings.delayed == DELAYED_IF_IT_PAYS
+    if tuned and index == warmup // 3:
+        forget_screening(state)
     if tuned and index == 2 * warmup // 3:
         choose_screening(state)
     for group in range(len(SCREEN_NAMES)):
