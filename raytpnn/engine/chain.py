@@ -34,6 +34,9 @@ from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
 
+# Features of a subset whose codes are held at a time: more than the terms of most states have.
+MOST_GATHERED = 256
+
 
 class Place(NamedTuple):
     """Which shard of how many a chain's rows are, and where it meets the others, (words,) int64."""
@@ -121,15 +124,16 @@ def new_subset(problem: Problem, m_all: int) -> tuple[np.record, tuple[Any, ...]
     """Problem of m_all rows to be chosen, or of those of them that are here, and what it points to."""
     p, m = len(problem.codes), rows_of_subset(problem, m_all)
     batch = new_record_of(BATCH)
-    rows, stamp = np.zeros(m, np.int64), np.zeros(p, np.int64)
+    rows, turn = np.zeros(m, np.int64), np.zeros(p, np.int64)
     batch.codes, batch.stride = problem.record.codes, problem.record.stride
     batch.rows = rows.ctypes.data
-    batch.stamp = stamp.ctypes.data
+    batch.turn = turn.ctypes.data
+    batch.slots = min(p, MOST_GATHERED)
     part = new_record_of(PROBLEM)
     for name in PROBLEM.names or ():
         part[name] = problem.record[name]
     arrays = {
-        "codes": np.zeros((p, m), problem.codes.dtype),
+        "codes": np.zeros((int(batch.slots), m), problem.codes.dtype),
         "y": np.zeros(m),
         "w": np.zeros(m),
         "offset": np.zeros(m),
@@ -139,7 +143,7 @@ def new_subset(problem: Problem, m_all: int) -> tuple[np.record, tuple[Any, ...]
     part.batch = address_of(batch)
     for name, array in arrays.items():
         part[name] = array.ctypes.data
-    return part, (batch, rows, stamp, *arrays.values())
+    return part, (batch, rows, turn, *arrays.values())
 
 
 def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, tuple[np.ndarray, ...]]:

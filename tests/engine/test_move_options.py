@@ -26,7 +26,9 @@ def test_more_attempts_than_there_are_random_numbers(name):
 
 
 def test_sweeps_between_joint_draws_fit_a_record():
-    with pytest.raises(ValueError, match=r"Moves\.joint_beta_every must be at most \d+, got 1267650600228229"):
+    with pytest.raises(
+        ValueError, match=r"Moves\.joint_beta_every must be at most \d+, got 1267650600228229"
+    ):
         Moves(joint_beta_every=2**100)
 
 

@@ -84,7 +84,9 @@ class Moves:
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
             if value > most.get(name, LONGEST_PERIOD):
-                raise ValueError(f"Moves.{name} must be at most {most.get(name, LONGEST_PERIOD)}, got {value}")
+                raise ValueError(
+                    f"Moves.{name} must be at most {most.get(name, LONGEST_PERIOD)}, got {value}"
+                )
         if not 0 <= self.q_keep <= 1:
             raise ValueError(f"Moves.q_keep must lie in [0, 1], got {self.q_keep!r}")
         for name in ("q_copy", "q_join"):

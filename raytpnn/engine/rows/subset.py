@@ -147,7 +147,7 @@ def take_subset(problem, state, work):
     """Draw the subset of a sweep into the problem at work.batch."""
     part = problem_at(work.batch)
     batch = batch_at(part.batch)
-    batch.now += 1
+    batch.earlier = batch.gathered
     # Feature weights may have been learned since the problem was made.
     part.feature_weight = problem.feature_weight
     part.cumulative = problem.cumulative
