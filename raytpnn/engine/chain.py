@@ -30,6 +30,7 @@ from raytpnn.engine.records import (
     Record,
 )
 from raytpnn.engine.rows.reduction import partial_width
+from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]

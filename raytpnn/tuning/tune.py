@@ -71,7 +71,7 @@ def tune(
     wait: bool = False,
     **options: Any,
 ) -> Tuning:
-    """Search for the prior that predicts rows held out best, or has the largest evidence, on Ray Tune.
+    """Search for the prior that predicts rows held out best, or has the largest evidence, on Ray.
 
     All settings take the first fold; the better half of them takes the second, and so on (`keep`). Folds are
     stratified for two classes and everything, encoding included, is learned in their training parts. What is
@@ -234,14 +234,9 @@ def run(
     time_limit: float | None,
 ) -> str:
     """Do the steps that are left on Ray; why it ended."""
-    try:
-        from raytpnn.tuning.on_ray import Stopped, run_race
-    except ImportError as problem_of_import:
-        raise ImportError(
-            f"the search needs Ray Tune: pip install 'raytpnn[tune]' ({problem_of_import})"
-        ) from None
     from raytpnn.engine.precompile import compile_all
-    from raytpnn.validation.execute import cpus_a_task
+    from raytpnn.parallel.ray_tasks import cpus_per_task
+    from raytpnn.tuning.on_ray import FitError, run_race
 
     replicas = {setting: outcome.replicas for (setting, _), outcome in sorted(kept.outcomes.items())}
 
@@ -251,16 +246,14 @@ def run(
         teller.note(outcome)
 
     with session:
-        import ray
-
         # Else every worker would compile for itself.
         compile_all()
         chains = 1 if problem.criterion == EVIDENCE else int(problem.options["chains"])
         teller.start = time.monotonic()
-        cpus = cpus_a_task(ray, len(race.alive), chains)
+        cpus = cpus_per_task(len(race.alive), chains)
         try:
             return run_race(race, problem, settings, note, replicas, cpus, time_limit, session.reporter.say)
-        except Stopped as failure:
+        except FitError as failure:
             raise ValueError(f"a fit of the search failed: {failure}") from None
 
 

@@ -125,8 +125,6 @@ def test_a_folder_of_something_else_gets_no_lease(tmp_path):
 
 
 def test_a_search_that_cannot_keep_its_steps_says_so(tmp_path, monkeypatch):
-    pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
     def full(kept, setting, step, outcome):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -13,8 +13,6 @@ from support.ray_cases import local_ray
 import raytpnn
 from raytpnn.cli.inputs.config import read_config
 
-pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
 QUICK = ("--folds", 2, "--chains", 1, "--warmup", 60, "--draws", 60)
 
 

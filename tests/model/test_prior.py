@@ -135,7 +135,7 @@ def test_the_paper_prior_is_unbounded_with_fixed_scales_and_independent_sets():
 @pytest.mark.parametrize(("name", "most"), [("K_max", MOST_TERMS), ("max_order", MOST_VARIABLES)])
 def test_a_prior_has_no_more_terms_or_features_than_a_state_has_room_for(name, most):
     state = STATE["features"].shape
-    assert (MOST_TERMS, MOST_VARIABLES) == state
+    assert state == (MOST_TERMS, MOST_VARIABLES)
     assert getattr(Prior(**{name: most}), name) == most
     with pytest.raises(ValueError, match=rf"Prior\.{name} can be at most {most}, got {most + 1}"):
         Prior(**{name: most + 1})

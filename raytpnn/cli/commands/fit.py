@@ -180,8 +180,8 @@ def arguments_of(options: FitOptions, source: Source) -> dict[str, Any]:
 
     resources = resources_of(options.executor, options.workers, options.cpus, options.gpus, options.wait)
     from raytpnn.chains.observe.progress import make_reporter
-    from raytpnn.engine.jit.function_table import is_cached
     from raytpnn.engine.moves.options import Moves
+    from raytpnn.engine.precompile import is_cached
     from raytpnn.model.prior import Prior
     from raytpnn.storage.places.place import Place
 

@@ -93,7 +93,7 @@ def fit_parquet(
     refuse_few_rows(table.n_rows)
     if not table.names:
         raise ValueError(f"X has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
-    run: Callable[..., Iterator[Any]] = partial(in_order, executor=executor, workers=workers)
+    run: Callable[..., Iterator[Any]] = partial(in_order, executor=executor, workers=workers, or_here=True)
     cut = table.pieces()
     summaries = summarise(table, cut, summary_size(max_bins), run)
     encoder = assemble(table, summaries, max_bins, missing_indicators)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from raytpnn.data.tables.arrow import ArrowTable, data_columns
+from raytpnn.data.tables.openers import open_special
 from raytpnn.data.tables.series_matrix_start import is_series_matrix
 from raytpnn.data.tables.short_lines import first_short_line
 from raytpnn.data.tables.tables import FrameTable, Table, unique_names
@@ -98,10 +99,9 @@ def open_file(path: Path) -> Table:
     if not path.is_file():
         raise FileNotFoundError(f"no file {str(path)!r}" + (": it is a folder" if path.is_dir() else ""))
     ending = ending_of(path)
-    if is_expression_file(path):
-        from raytpnn.expression.expression import read_expression
-
-        return read_expression(path).as_table()
+    table = open_special(path)
+    if table is not None:
+        return table
     try:
         if ending in SEPARATORS:
             return open_text(path, SEPARATORS[ending])

@@ -117,4 +117,4 @@ def read_batches(piece: Piece, names: Sequence[str], batch_rows: int) -> Iterato
         groups_read = f"row groups {piece.first} to {piece.last - 1}"
         raise ValueError(f"cannot read {groups_read} of {str(piece.path)!r}: {problem}") from None
     if row != piece.start + piece.rows:
-        raise ValueError(f"{str(piece.path)!r} changed while it was read: encode it again")
+        raise ValueError(f"{str(piece.path)!r} changed while it was read: try again")

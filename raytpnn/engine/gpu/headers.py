@@ -19,9 +19,8 @@ from raytpnn.engine.moves import change_features as restructure
 from raytpnn.engine.moves import delayed_acceptance as screen
 from raytpnn.engine.moves import random_walk as walk
 from raytpnn.engine.rows import factor_tables as tables
-from raytpnn.engine.rows import feature_sets
+from raytpnn.engine.rows import feature_sets, subset
 from raytpnn.engine.rows import row_passes as rows
-from raytpnn.engine.rows import subset
 from raytpnn.engine.sweeps import prior_draw, swap
 from raytpnn.families import FAMILIES, base
 from raytpnn.model import limits

@@ -8,7 +8,6 @@ address in the record `Work`, filled in by `unit_addresses` when a chain is made
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -107,9 +106,9 @@ def unit(signature: Any) -> Any:
 
 
 def _unit(name: str) -> tuple[Any, Any]:
-    import_module(
-        "raytpnn.engine.sweeps.ensemble"
-    )  # imports the sweep and every move: all units are declared
+    """Function and signature of a unit; importing `raytpnn.engine.sweeps.ensemble` declares all of them."""
+    if name not in _UNITS:
+        raise RuntimeError(f"no module that declares the unit {name!r} is imported")
     return _UNITS[name]
 
 

@@ -57,7 +57,7 @@ def where_from(result: Assessment) -> str:
     )
     if result.unreliable > 0:
         text += (
-            f" For {percent(result.unreliable)} of the rows this is not reliable (Pareto k above 0.7), and "
+            f" For {percent(result.unreliable)} of the rows this is not reliable (Pareto k too large), and "
             "scores may be too good there; rows kept apart tell more."
         )
     return text
