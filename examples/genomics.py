@@ -119,7 +119,7 @@ def main() -> None:
     place, asked = Place(options.out), resources(options)
     with session(options):
         table = raytpnn.prepare(data, annotation=annotation)
-        for line in table.preparation.told():
+        for line in table.preparation.sentences():
             tell(line)
         post = raytpnn.sample(
             table, y, "bernoulli", seed=options.seed, progress=True, resources=asked, **chains, **where

@@ -101,7 +101,7 @@ class Evidence:
     chains : tuple of int
         Numbers of the chains.
     acceptance : tuple of dict
-        Proposals and acceptances by move, a dict a chain.
+        Proposals and acceptances by move, one dict per chain.
     run : str
         How a command should call the run.
     resumable : bool
@@ -190,7 +190,7 @@ def judge(
     """Judge chains by what they have shown.
 
     Asked of f, the log-likelihood, the noise and the importances that lead, but not of K, the intercept, the
-    order of terms and the learned scales: those are told beside.
+    order of terms and the learned scales: those are listed beside it.
 
     Parameters
     ----------
@@ -202,12 +202,16 @@ def judge(
         draws.
     """
     if not evidence.draws:
-        return Judgement("unknown", "It cannot be told: there is no draw yet.", [], first_aid(evidence))
+        return Judgement(
+            "unknown", "Convergence cannot be judged: there is no draw yet.", [], first_aid(evidence)
+        )
     chains = len(evidence.chains)
     limits = limits_of(chains, evidence.config, target_rhat, target_ess)
     name, rhat, ess = worst_of(table)
     if math.isnan(rhat) or math.isnan(ess):
-        headline = f"It cannot be told: {evidence.draws} draws a chain are too few, or nothing varies."
+        headline = (
+            f"Convergence cannot be judged: {evidence.draws} draws per chain are too few, or nothing varies."
+        )
         return Judgement("unknown", headline, [], first_aid(evidence))
     compared = {name: values for name, values in evidence.quantities.items() if decides(name)}
     odd = odd_chains(compared, evidence.chains, evidence.acceptance)
@@ -396,8 +400,8 @@ def more_draws(evidence: Evidence, factor: float, rhat: float, ess: float) -> st
 def more_chains(evidence: Evidence) -> str:
     """Advice on the number of chains."""
     if evidence.resumable:
-        return f"More chains tell better whether chains agree: `raytpnn resume {evidence.run} --chains 4`."
-    return "More chains tell better whether chains agree: fit again with `--chains 4`."
+        return f"More chains show better whether chains agree: `raytpnn resume {evidence.run} --chains 4`."
+    return "More chains show better whether chains agree: fit again with `--chains 4`."
 
 
 def at_limit(evidence: Evidence) -> str:

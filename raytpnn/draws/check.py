@@ -25,7 +25,7 @@ def check_draws(draws: Draws, n_features: int) -> None:
         raise ValueError("a term has a feature twice")
     if len(draws.draw) and draws.draw.min() < 0:
         raise ValueError(f"a draw has number {draws.draw.min()}")
-    # The log-likelihood is told, and nothing is computed from it.
+    # The log-likelihood is not checked: it is reported, and nothing is computed from it.
     for name in ("intercept", "nuisance", "b_gamma", "sigma_beta2", "beta", "b", "gamma"):
         values = getattr(draws, name)
         bad = ~np.isfinite(values)

@@ -109,7 +109,7 @@ def address_of(record: np.record) -> int:
 
 
 def take_place(record: np.record, place: Place) -> None:
-    """Tell scratch space which shard it is of."""
+    """Write into scratch space which shard it belongs to."""
     record.shards, record.shard = place.shards, place.shard
     if place.mailbox is not None:
         record.mailbox = place.mailbox.ctypes.data
@@ -202,12 +202,12 @@ def screening_of(settings: np.record, state: np.record) -> dict[str, dict[str, A
     if int(settings.delayed) == EXACT_ONLY:
         return {}
     always = int(settings.delayed) == DELAYED
-    told = {}
+    report = {}
     for group, name in enumerate(SCREEN_NAMES):
         proposed, passed, accepted, _ = (int(count) for count in state.screen_tally[group, 1])
         used = always or bool(state.screened[group])
-        told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
-    return told
+        report[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
+    return report
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 __all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 
 # Variance of a term's height by family, on the internal scale of the response, with rows enough; and how many
-# times larger it is where features outnumber rows, and classes can be told apart in many ways.
+# times larger it is where features outnumber rows, and many features separate the classes.
 SIGMA_BETA2 = {"gaussian": 0.03, "bernoulli": 0.1, "poisson": 0.03}
 WIDE_SIGMA_BETA2 = {"gaussian": 1.0, "bernoulli": 30.0, "poisson": 1.0}
 # Prior mean of a factor's scale, in ranks: with rows enough, and at most where features outnumber rows.

@@ -263,8 +263,8 @@ class Posterior(Fitted):
         from raytpnn.data.gene_symbols import Annotation
         from raytpnn.expression.annotation import read_annotation
 
-        told = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
-        return self._with(encoder=replace(self.encoder, annotation=told.about(self.encoder.input_names)))
+        known = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
+        return self._with(encoder=replace(self.encoder, annotation=known.about(self.encoder.input_names)))
 
     # The draws themselves
 
@@ -301,19 +301,19 @@ class Posterior(Fitted):
         return TemperingSummary.of(self.config)
 
     def scalars(self) -> pd.DataFrame:
-        """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+        """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
         from raytpnn.draws.frames import scalar_table
 
         return scalar_table(self.draws)
 
     def terms(self) -> pd.DataFrame:
-        """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+        """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
         from raytpnn.draws.frames import term_table
 
         return term_table(self.draws, self.names)
 
     def thin(self, most: int) -> Posterior:
-        """Posterior of at most `most` draws (one a chain at least), evenly spaced in every chain."""
+        """Posterior of at most `most` draws (at least one per chain), evenly spaced in every chain."""
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
             raise ValueError(f"most must be a number of draws, 1 or more, not {most!r}")
         return self._with(draws=self.draws.evenly_spaced(int(most)))

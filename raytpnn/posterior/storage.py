@@ -134,7 +134,7 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
 
 
 def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encoder, family: Family) -> None:
-    """Raise ValueError unless rows, features, classes and encoder of a run are those of one another."""
+    """Raise ValueError unless rows, features, classes and encoder of a run fit together."""
     names = rows.bins.names
     if list(names) != manifest["feature_names"] or names != encoder.names:
         raise ValueError("the features of data, encoder and manifest are not the same")
@@ -200,7 +200,7 @@ def describe(posterior: Posterior) -> dict[str, Any]:
 
 
 def write_draws(draws: Draws, folder: Path) -> None:
-    """One file a chain."""
+    """One file per chain."""
     import pyarrow.parquet as pq
 
     from raytpnn.draws.parquet import draws_to_arrow
@@ -251,15 +251,15 @@ def read_draws(
     return draws
 
 
-def counted_of(told: Any) -> Counted:
+def counted_of(stored: Any) -> Counted:
     """Which draws count, as a manifest says it; ValueError if it is something else."""
-    if not isinstance(told, dict) or set(told) != {field.name for field in fields(Counted)}:
-        raise ValueError(f"counted is {told!r:.100}, but must say which draws count")
+    if not isinstance(stored, dict) or set(stored) != {field.name for field in fields(Counted)}:
+        raise ValueError(f"counted is {stored!r:.100}, but must say which draws count")
     least = {"thin": 1, "step": 1}
     return Counted(
         **{
             name: whole(value, f"counted.{name}", least.get(name, 0), MOST_DRAWS)
-            for name, value in told.items()
+            for name, value in stored.items()
         }
     )
 

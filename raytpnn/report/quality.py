@@ -80,7 +80,7 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     weights of the fit enter the row's log-likelihood that is left out.
     """
     if rows.y is None:
-        raise ValueError("responses are needed to tell how good predictions are; give y with X")
+        raise ValueError("responses are needed to assess predictions; give y with X")
     n_all = rows.n
     rows = thin_rows(rows, min(MAX_ROWS, max(MAX_CELLS // post.draws.n_draws, 50)))
     y, family, nuisance = rows.y, post.family, post.draws.nuisance

@@ -6,10 +6,10 @@ config_text  A config file for `raytpnn fit` as text.
 on_ray       The race on Ray: each step of a setting is a task.
 outcome      One step of one setting: a fold fitted and looked at, or an ensemble and its log evidence.
 presets      Search spaces by name.
-progress     Telling the person who waits how far the search is.
-race         A race of settings: who goes on after every step, as a function of complete steps alone.
+progress     Lines that say how far a search is.
+race         A race of settings: which go on after each step depends on complete steps alone.
 result       What a search found.
-saved_steps  Steps that are done, a small file each.
+saved_steps  Steps that are done, each in a small file.
 settings     One setting of prior and moves, and grids of them.
 tune         `raytpnn.tune`: a search over settings of the prior.
 """

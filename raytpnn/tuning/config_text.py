@@ -36,7 +36,7 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
 
 
 def plain(value: Any) -> Any:
-    """Value with numbers of Python in the place of NumPy's; text for what TOML has no type for."""
+    """Value with NumPy numbers converted to Python's, and types that TOML lacks to text."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

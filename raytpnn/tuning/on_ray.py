@@ -22,7 +22,7 @@ LOOK_EVERY = 0.5
 
 
 class FitError(Exception):
-    """A step failed; the message is that of the fit."""
+    """A fit of the search failed; the message is the fit's own."""
 
 
 def run_race(
@@ -85,9 +85,8 @@ def run_race(
                         del waiting[reference]
                         ray.cancel(reference)
                 if not stopped:
-                    for setting, step in wanted(race, waiting.values())[
-                        : TASKS_PER_CORE * room - len(waiting)
-                    ]:
+                    free = max(0, TASKS_PER_CORE * room - len(waiting))
+                    for setting, step in wanted(race, waiting.values())[:free]:
                         waiting[start((setting, step, replicas.get(setting, 0)))] = setting, step
                 if not waiting or interrupts.count > 1:
                     break

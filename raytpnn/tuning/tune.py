@@ -22,10 +22,10 @@ from raytpnn.model.prior import Prior
 from raytpnn.storage.places.place import Place
 from raytpnn.tuning.outcome import EVIDENCE, METRICS, Outcome, Problem
 from raytpnn.tuning.presets import preset_of
-from raytpnn.tuning.progress import Teller
+from raytpnn.tuning.progress import SearchProgress
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.result import Tuning
-from raytpnn.tuning.saved_steps import Kept
+from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.tuning.settings import Setting, expand, settings_of
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.cross_validate import feature_weights_by_row, tasks_of
@@ -90,7 +90,7 @@ def tune(
         Score of rows held out; or the log evidence of all rows, by ensembles of replicas from the prior to
         the posterior. Of two priors for the same rows and response, evidences can be compared.
     metric : str, optional
-        Of cross-validation: "nll" (minus the log predictive density a row, the default), "rmse" or "crps"
+        Of cross-validation: "nll" (minus the log predictive density per row, the default), "rmse" or "crps"
         for gaussian; "nll", "auroc", "ece" or "error" for bernoulli; "nll", "deviance" or "crps" for poisson.
     folds : int
         Of cross-validation.
@@ -107,7 +107,7 @@ def tune(
     preparation, annotation
         As for `raytpnn.cross_validate`.
     out : path or URI, optional
-        Folder; finished steps are kept there and not done again. Of a search that is repeated with another
+        Folder; finished steps are saved there and not done again. Of a search that is repeated with another
         metric, preset, `trials` or `keep`, what is known is taken over. One process at a time works on it.
     address : str, optional
         Of a Ray cluster; without one, that which is connected, or one started on this machine.
@@ -206,29 +206,29 @@ def tune_cases(
     }
     if place is not None:
         # What is no folder of this search gets no owner.
-        Kept.check(place, mark)
+        SavedSteps.check(place, mark)
     with kept_work(place, reporter.say) as lease:
-        kept = Kept(place, settings, mark, lease)
+        saved = SavedSteps(place, settings, mark, lease)
         race = Race(len(settings), steps, keep)
-        teller = Teller(reporter.say, race, criterion, metric)
-        teller.begin(settings)
-        done = sorted(kept.outcomes.items(), key=lambda item: (item[0][1], item[0][0]))
+        printed = SearchProgress(reporter.say, race, criterion, metric)
+        printed.begin(settings)
+        done = sorted(saved.outcomes.items(), key=lambda item: (item[0][1], item[0][0]))
         for (setting, step), outcome in done:
             race.add(setting, step, outcome.loss(metric))
-        teller.resume(len(kept.outcomes))
+        printed.resume(len(saved.outcomes))
         stopped = "complete"
         if not race.finished:
             there = RaySession(address, Resources(wait=wait), reporter)
-            stopped = run(race, problem, settings, kept, teller, metric, there, time_limit)
-    return Tuning(settings, race, kept.outcomes, criterion, metric, stopped)
+            stopped = run(race, problem, settings, saved, printed, metric, there, time_limit)
+    return Tuning(settings, race, saved.outcomes, criterion, metric, stopped)
 
 
 def run(
     race: Race,
     problem: Problem,
     settings: list[Setting],
-    kept: Kept,
-    teller: Teller,
+    saved: SavedSteps,
+    printed: SearchProgress,
     metric: str,
     session: RaySession,
     time_limit: float | None,
@@ -238,18 +238,18 @@ def run(
     from raytpnn.parallel.ray_tasks import cpus_per_task
     from raytpnn.tuning.on_ray import FitError, run_race
 
-    replicas = {setting: outcome.replicas for (setting, _), outcome in sorted(kept.outcomes.items())}
+    replicas = {setting: outcome.replicas for (setting, _), outcome in sorted(saved.outcomes.items())}
 
     def note(setting: int, step: int, outcome: Outcome) -> None:
-        kept.add(setting, step, outcome)
+        saved.add(setting, step, outcome)
         race.add(setting, step, outcome.loss(metric))
-        teller.note(outcome)
+        printed.note(outcome)
 
     with session:
         # Else every worker would compile for itself.
         compile_all()
         chains = 1 if problem.criterion == EVIDENCE else int(problem.options["chains"])
-        teller.start = time.monotonic()
+        printed.start = time.monotonic()
         cpus = cpus_per_task(len(race.alive), chains)
         try:
             return run_race(race, problem, settings, note, replicas, cpus, time_limit, session.reporter.say)

@@ -180,10 +180,10 @@ def validate_cases(
             run = fits_on_threads(cases, left, options, seed)
             if on_ray:
                 run = fits_on_ray(cases, left, options, seed, address, reporter)
-            tell = Teller(reporter.say, len(left), cases.family)
+            progress = FitProgress(reporter.say, len(left), cases.family)
             for task, fit in run:
                 results.add(task, fit)
-                tell(fit)
+                progress(fit)
         fits = [results.fits[task.name] for task in tasks]
         own, control = [fit for fit in fits if not fit.permutation], [fit for fit in fits if fit.permutation]
         found = CrossValidation(own, control, scheme, cases.family, cases.y.classes)
@@ -219,8 +219,8 @@ def tasks_of(cases: Cases, scheme: Scheme, permute: int, seed: int) -> list[Task
     return tasks
 
 
-class Teller:
-    """Says how far the fits are, at most every two seconds.
+class FitProgress:
+    """Prints how many fits are done, at most every two seconds.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Teller:
 
     def __init__(self, say: Callable[[str], None], total: int, family: str) -> None:
         self.say, self.total, self.family = say, total, family
-        self.begin = self.spoken = time.monotonic()
+        self.begin = self.printed_at = time.monotonic()
         self.fits: list[Fit] = []
         self.done = 0
 
@@ -242,9 +242,9 @@ class Teller:
         if not fit.permutation:
             self.fits.append(fit)
         now = time.monotonic()
-        if now - self.spoken < 2.0 and self.done < self.total:
+        if now - self.printed_at < 2.0 and self.done < self.total:
             return
-        self.spoken = now
+        self.printed_at = now
         words = [f"cross-validation: {self.done} of {self.total} fits"]
         if self.fits:
             name, value = next(

@@ -97,7 +97,7 @@ def test_bad_input_is_one_line_and_exit_code_1(data, tmp_path, options, message)
     ("name", "content", "message"),
     [
         ("none.csv", None, "no file"),
-        ("data.xlsx", b"PK", "cannot tell what"),
+        ("data.xlsx", b"PK", "has an unknown ending"),
         ("bad.parquet", b"not parquet", "cannot read"),
         ("bad.feather", b"not arrow", "cannot read"),
         ("empty.csv", b"", "is empty"),

@@ -221,7 +221,7 @@ def test_verdict_follows_the_diagnostics(rhat, ess, inner, state):
     answer = verdict_of(evidence_of(mixed()[0]), fake_table(rhat, ess, inner))
     assert answer.state == state
     assert bool(answer.advice) == (state != "yes" or inner == 1.5)
-    starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "It cannot be told"}
+    starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "Convergence cannot be judged"}
     assert answer.headline.startswith(starts[state])
     if state == "no":
         assert ("have not found the same" in answer.headline) == (rhat > 1.05)

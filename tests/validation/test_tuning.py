@@ -17,7 +17,7 @@ from raytpnn.chains.observe.progress import Reporter
 from raytpnn.tuning.on_ray import FitError, run_race
 from raytpnn.tuning.outcome import ORIENTATION
 from raytpnn.tuning.race import Race
-from raytpnn.tuning.saved_steps import Kept
+from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.tuning.settings import Setting
 
 QUICK = {"chains": 1, "warmup": 80, "draws": 80}
@@ -115,8 +115,8 @@ def test_a_fold_is_that_of_cross_validation(found):
 def test_only_what_is_missing_is_done_again(found, monkeypatch):
     result, out = found
     done = []
-    plain = Kept.add
-    monkeypatch.setattr(Kept, "add", lambda self, *args: (done.append(args[:2]), plain(self, *args))[1])
+    plain = SavedSteps.add
+    monkeypatch.setattr(SavedSteps, "add", lambda self, *args: (done.append(args[:2]), plain(self, *args))[1])
     pd.testing.assert_frame_equal(figures(search(out=out)), figures(result))
     assert done == []
     best, worst = result.settings[result.best_number].name, result.settings[2].name

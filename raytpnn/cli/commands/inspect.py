@@ -75,7 +75,7 @@ def about_values(expression: Expression) -> list[str]:
         high = float(cells.max()) if cells.size else 0.0
         lines.append(f"sparse: {share:.1%} of the values are stored, the largest is {high:g}")
     if expression.n_samples > 1:
-        lines += [f"as fit takes them: {line}" for line in prepare(expression).preparation.told()]
+        lines += [f"as fit takes them: {line}" for line in prepare(expression).preparation.sentences()]
     return lines
 
 

@@ -53,7 +53,7 @@ def read_expression_source(options: FitOptions) -> Source:
     say(f"target {text}")
     expression = expression.take(usable)
     X = prepared_by(options, expression)
-    for line in X.preparation.told():
+    for line in X.preparation.sentences():
         say(line)
     family, reason = family_of(options, y)
     offset, adjustment = offset_of(options, expression, y, family)
@@ -131,7 +131,7 @@ def offset_of(options: FitOptions, expression: Expression, y: Response, family: 
     if taken in [find_column(expression.samples, name)[0] for name in names]:
         raise ValueError(f"--covariates: {taken!r} is the target")
     adjustment = Adjustment.fit(expression.samples, names, y.values, family)
-    say(adjustment.told())
+    say(adjustment.sentence())
     return adjustment.offset(expression.samples), adjustment
 
 

@@ -121,7 +121,9 @@ def examine(run: str, target_rhat: float | None = None, target_ess: float | None
         target_rhat=target_rhat,
         target_ess=target_ess,
         problems=problems,
-        tempering=TemperingSummary.of(evidence.config).told() if evidence.config.get("tempering") else [],
+        tempering=TemperingSummary.of(evidence.config).sentences()
+        if evidence.config.get("tempering")
+        else [],
         subsets=subsets_in_words(evidence.config),
         until=manifest["config"].get("draws", 0) is None,
     )

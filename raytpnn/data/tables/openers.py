@@ -1,4 +1,4 @@
-"""Files that are no plain tables: whoever can read them says so here."""
+"""Functions that open special files, registered by the floor that reads them."""
 
 from __future__ import annotations
 

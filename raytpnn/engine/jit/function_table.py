@@ -143,7 +143,7 @@ def slot_of(name: str) -> int:
 
 
 def unit_addresses(ensemble: bool = False, subsets: bool = False, shards: bool = False) -> np.ndarray:
-    """Addresses of all units, (units,) int64; 0 for those that only others need, unless asked for."""
+    """Addresses of all units, (units,) int64; 0 for units of kinds that were not asked for."""
     skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
     skipped += () if shards else SHARD_UNIT_NAMES
     return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)

@@ -132,7 +132,7 @@ def extension_weight(problem, state, features, d, skip):
 
 @internal
 def has_set(state, k, features, d):
-    """Whether the set of term k is that of the first d features, in whatever order."""
+    """Whether the set of term k equals the first d features, in any order."""
     same = state.order[k] == d
     if same:
         for i in range(d):
@@ -142,7 +142,7 @@ def has_set(state, k, features, d):
 
 @internal
 def terms_on_set(state, features, d, skip):
-    """Number of terms, but `skip`, whose set is that of the first d features."""
+    """Number of terms, except `skip`, whose set equals the first d features."""
     count = 0
     for k in range(state.K):
         if k != skip and has_set(state, k, features, d):

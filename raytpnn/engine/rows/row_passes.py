@@ -35,7 +35,7 @@ from raytpnn.families.dispatch import family_rows
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_dots, block_moments, block_sum
 
-# What `evaluate` is asked for, besides what the family's kernel gives.
+# Flags of `evaluate`, in addition to those of the family's kernel.
 MOMENTS = 4  # of one basis function with score and curvature
 TOTALS = 8  # sums of score and curvature
 
@@ -217,7 +217,7 @@ def phi_moments(problem, work, row):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, DOUBLE, INTEGER, DOUBLE))
 def replace_term(problem, work, k, old_beta, row, new_beta):
-    """Put new_beta * phi[row] in the place of term k in the fit, and phi[row] in that of phi[k]."""
+    """Replace term k by new_beta * phi[row] in the fit, and phi[k] by phi[row]."""
     n = problem.n
     fit = doubles(work.fit, n)
     old = singles(work.phi + 4 * n * k, n)

@@ -47,7 +47,7 @@ def strata_of(n, m):
 
 @internal
 def stratum_start(n, strata, s):
-    """First row of stratum s; that of the stratum after the last is n."""
+    """First row of stratum s; n for the stratum after the last."""
     blocks = (n + BLOCK - 1) // BLOCK
     return min(n, BLOCK * (s * blocks // strata))
 

@@ -49,10 +49,10 @@ def component_curve(
     Returns
     -------
     DataFrame
-        A row a point: a column a feature (ascending), `mean`, the pointwise band `low` and `high` (at each
-        point alone, f_S is within it with probability `level`, equal tails), and the simultaneous band
-        `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once with
-        probability `level`). Draws without the component count as f_S = 0.
+        One row per point: one column per feature (ascending), `mean`, the pointwise band `low` and `high`
+        (at each point alone, f_S is within it with probability `level`, equal tails), and the simultaneous
+        band `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once
+        with probability `level`). Draws without the component count as f_S = 0.
 
     Raises
     ------

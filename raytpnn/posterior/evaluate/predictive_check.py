@@ -73,7 +73,7 @@ def predictive_check(
 
 
 class Running:
-    """Statistics of responses that come in blocks of rows, one set a draw.
+    """Statistics of responses that come in blocks of rows, one set per draw.
 
     Parameters
     ----------

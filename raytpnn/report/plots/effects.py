@@ -37,9 +37,9 @@ def plot_effect(
     """Draw the main effect of a feature, or of a whole column of categories.
 
     A number is a line with two bands; a level of a category, an indicator or a feature of two values is a
-    pair of bars; a column of text is a bar a level. The dark band (thick whisker) is pointwise: at each value
-    alone the effect lies within it with probability `level`. The light band (thin whisker) is simultaneous:
-    with that probability the effect lies within it at all values at once.
+    pair of bars; a text column has one bar per level. The dark band (thick whisker) is pointwise: at each
+    value alone the effect lies within it with probability `level`. The light band (thin whisker) is
+    simultaneous: with that probability the effect lies within it at all values at once.
 
     Parameters
     ----------

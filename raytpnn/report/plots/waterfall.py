@@ -62,7 +62,7 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Ex
     row : Rows
         One row.
     top : int
-        Sets of columns told apart.
+        Sets of columns that are shown separately.
     level : float
         Posterior probability of the intervals, with equal tails.
     """

@@ -98,12 +98,12 @@ def genes_table(post: Posterior) -> str:
     ]
     title = f"The leading {len(lines)} of {len(table):,} genes and combinations, probes of a gene together"
     columns = ["Gene", "Importance", "95% interval", "Inclusion", "Direction", "Probes", "Accession"]
-    told = (
+    explanation = (
         "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
         "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
         "is high and the other low. In brackets: the probability of that direction, if the effect is there."
     )
-    return html.table(columns, lines, title) + "\n" + html.note(told)
+    return html.table(columns, lines, title) + "\n" + html.note(explanation)
 
 
 def first_of(texts: str) -> str:

@@ -58,7 +58,7 @@ def where_from(result: Assessment) -> str:
     if result.unreliable > 0:
         text += (
             f" For {percent(result.unreliable)} of the rows this is not reliable (Pareto k too large), and "
-            "scores may be too good there; rows kept apart tell more."
+            "scores may be too good there; rows that were held out say more."
         )
     return text
 
@@ -71,7 +71,7 @@ def number_scores(post: Posterior, result: Assessment) -> list[tuple[str, str, s
         ("Error (RMSE), in units of the response", number(error), number(base)),
         ("Variance explained (R²)", percent(explained) if explained > 0 else "none", "0%"),
         (
-            "Negative log density a row (NLL), lower is better",
+            "Negative log density per row (NLL), lower is better",
             number(scores.nll(result.log_density)),
             base_nll(post, result),
         ),
@@ -117,7 +117,7 @@ def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
         ("Wrong classes (cut at 0.5)", percent(wrong), percent(min(share, 1 - share))),
         ("Area under the ROC curve (AUROC)", number(scores.auroc(y, result.mean)), "0.5"),
         (
-            "Negative log probability a row (NLL), lower is better",
+            "Negative log probability per row (NLL), lower is better",
             number(scores.nll(result.log_density)),
             number(entropy),
         ),
