@@ -10,7 +10,7 @@ import numpy as np
 
 from raytpnn.tuning.settings import Setting
 
-__all__ = ["config_text"]
+__all__ = ["changes", "config_text"]
 
 
 def config_text(setting: Setting, sentences: list[str], options: dict[str, Any]) -> str:
@@ -32,14 +32,7 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
     plain = {name: value for name, value in options.items() if not isinstance(value, dict)}
     tables = {name: value for name, value in options.items() if isinstance(value, dict) and value}
     lines += [f"{name} = {literal(value)}" for name, value in plain.items() if value is not None]
-    for name, own in (("prior", setting.prior), ("moves", setting.moves)):
-        default = type(own)()
-        differing = {
-            field.name: getattr(own, field.name)
-            for field in fields(own)
-            if getattr(own, field.name) != getattr(default, field.name)
-        }
-        tables[name] = differing
+    tables |= {"prior": changes(setting.prior), "moves": changes(setting.moves)}
     for name, table in tables.items():
         lines += [
             "",
@@ -47,6 +40,13 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
             *(f"{literal_key(key)} = {literal(value)}" for key, value in table.items()),
         ]
     return "\n".join(lines) + "\n"
+
+
+def changes(own: Any) -> dict[str, Any]:
+    """Fields of a Prior, Moves or Tempering that differ from the default."""
+    default = type(own)()
+    names = [field.name for field in fields(own)]
+    return {name: getattr(own, name) for name in names if getattr(own, name) != getattr(default, name)}
 
 
 def literal(value: Any) -> str:

@@ -270,9 +270,9 @@ def test_wrong_use_is_named():
         with pytest.raises(ValueError, match=message):
             raytpnn.tune(X, y, **options)
     with pytest.raises(ValueError, match="class"):
-        raytpnn.tune(X, np.ones(20), "bernoulli")
+        raytpnn.tune(X, np.ones(20), family="bernoulli")
     with pytest.raises(ValueError, match="of one class there are 1 rows: too few"):
-        raytpnn.tune(X, np.arange(20) == 3, "bernoulli")
+        raytpnn.tune(X, np.arange(20) == 3, family="bernoulli")
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_finished_fits_are_not_done_again(result, wide, monkeypatch):
     X = wide[0].copy()
     X.iloc[0, 0] += 1.0
     with pytest.raises(ValueError, match="other data or options"):
-        raytpnn.cross_validate(X, wide[1], "bernoulli", cv="4x2", out=out, **SMALL)
+        raytpnn.cross_validate(X, wide[1], family="bernoulli", cv="4x2", out=out, **SMALL)
 
 
 class Leaky(Cases):
@@ -154,7 +154,7 @@ def test_other_families(family):
     X = rng.normal(size=(50, 4))
     y = X[:, 0] + 0.1 * rng.normal(size=50) if family == "gaussian" else rng.poisson(np.exp(X[:, 0]))
     offset = np.full(50, 0.3) if family == "poisson" else None
-    found = raytpnn.cross_validate(X, y, family, splits=3, offset=offset, **SMALL)
+    found = raytpnn.cross_validate(X, y, family=family, splits=3, offset=offset, **SMALL)
     rows, table = found.predictions(), found.scores()["pooled"]
     assert len(rows) == 30
     if family == "gaussian":
@@ -193,7 +193,9 @@ def test_noise_yields_no_confident_gene(planted):
         y = rng.permutation(np.repeat([0, 1], 20))
         if planted:
             X[:, 0] += 5.0 * y
-        post = raytpnn.sample(X, y, "bernoulli", warmup=300, draws=300, feature_weights="marginal", seed=seed)
+        post = raytpnn.sample(
+            X, y, family="bernoulli", warmup=300, draws=300, feature_weights="marginal", seed=seed
+        )
         confident.append(float(post.components()["inclusion"].max()) > 0.5)
     assert sum(confident) == (6 if planted else 0)
 
