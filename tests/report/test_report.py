@@ -146,7 +146,7 @@ def test_leading_effects_have_pictures(pages):
     assert sum(alt.startswith("Heat map of ") for alt in alts) == len(chosen[2])
     assert sum(alt.startswith("Heat maps of ") for alt in alts) == len(chosen[3])
     assert len(chosen[2]) > 0
-    assert "Main effect of age with 95% bands" in alts
+    assert "Main effect of age with 90% bands" in alts
 
 
 def test_scores_come_from_the_rows_given(pages):

@@ -47,7 +47,7 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     from raytpnn.cli.screen.judgement import tell_judgement
     from raytpnn.cli.screen.summary import components_table, kept_words
     from raytpnn.cli.screen.text import new_console, tell
-    from raytpnn.numerics.level import LEVEL
+    from raytpnn.numerics.level import PERCENT
 
     console = new_console()
     seconds = post.config["sampling_seconds"]
@@ -59,5 +59,5 @@ def print_result(post: Any, X: Any, y: Any, mean: float) -> None:
     low, high = post.interval(X).T
     covered = float(np.mean((low <= y) & (y <= high)))
     tell(console, f"held-out RMSE {error:.2f} (predicting the mean: {plain:.2f})")
-    tell(console, f"{LEVEL:.0%} predictive intervals hold {covered:.0%} of the held-out responses\n")
+    tell(console, f"{PERCENT} predictive intervals hold {covered:.0%} of the held-out responses\n")
     components_table(post, console, most=10)

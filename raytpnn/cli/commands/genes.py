@@ -9,7 +9,7 @@ import typer
 
 from raytpnn.cli.group import say
 from raytpnn.cli.inputs.flags import GeneNames
-from raytpnn.numerics.level import LEVEL
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 
 __all__ = ["genes"]
 
@@ -22,7 +22,7 @@ def genes(
         Path | None, typer.Option(help="File for the whole table: .parquet, .pq, .csv or .tsv.")
     ] = None,
     annotation: GeneNames = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals of importance.")] = LEVEL,
+    level: Annotated[float, typer.Option(help="Level of the intervals of importance.")] = CREDIBLE_LEVEL,
     top: Annotated[int, typer.Option(min=1, help="Genes to show.")] = 20,
 ) -> None:
     """Rank genes, and combinations of genes: the probes of a gene together, with direction and inclusion."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 import typer
 
-from raytpnn.numerics.level import LEVEL
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.options.definition import (
     COLUMNS,
     EXPRESSION,
@@ -274,7 +274,7 @@ class PredictFlags(MatrixFlags, total=False):
     run: Annotated[str, Option(..., "Folder of a run.", argument=True)]
     data: Annotated[str, Option(..., "File of rows as for `fit`, or folder of Parquet files.", argument=True)]
     out: Annotated[str, Option(..., "File to write: .parquet, .pq, .csv or .tsv.")]
-    level: Annotated[float, Option(LEVEL, "Level of the predictive intervals.")]
+    level: Annotated[float, Option(CREDIBLE_LEVEL, "Level of the predictive intervals.")]
     keep: Annotated[list[str], Option([], "Column of DATA to copy; may be given again.")]
     offset: Annotated[str | None, Option(None, "Column added to f.", usual="that of the fit, if it had one")]
     no_offset: Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.data.tables.tables import quoted
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.posterior.tables.table_files import write_tables
 from raytpnn.posterior.tables.table_pieces import Columns, Piece, batches, parquet_files, pieces
@@ -51,7 +52,7 @@ def predict_table(
     posterior: Posterior,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
-    level: float | None = 0.9,
+    level: float | None = CREDIBLE_LEVEL,
     keep: Sequence[str] = (),
     offset: str | None = None,
     batch_rows: int = 65_536,
