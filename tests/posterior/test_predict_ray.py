@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.posterior_cases import random_frame, random_posterior
 
+from raytpnn.parallel import ordered_map
 from raytpnn.parallel.threads import at_most, run_all, usable_cores
 from raytpnn.posterior.tables import predict_ray
 from raytpnn.posterior.tables.table_pieces import Piece, pieces
@@ -125,14 +126,14 @@ def test_pieces_hold_every_row_group_once(source):
 
 def test_without_ray():
     """Ray is not imported to find out that it is not connected."""
-    look = "import sys; from raytpnn.posterior.tables.predict_ray import connected"
+    look = "import sys; from raytpnn.parallel.ordered_map import ray_is_connected as connected"
     code = f"{look}; sys.exit(connected() or 'ray' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_ray_must_be_connected(source, monkeypatch):
     post, _ = random_posterior(np.random.default_rng(138))
-    monkeypatch.setattr(predict_ray, "connected", lambda: False)
+    monkeypatch.setattr(ordered_map, "ray_is_connected", lambda: False)
     with pytest.raises(ValueError, match="needs a connection to Ray"):
         post.predict_table(source / "one.parquet", source / "out.parquet", executor="ray")
     with pytest.raises(ValueError, match="unknown executor 'dask'"):

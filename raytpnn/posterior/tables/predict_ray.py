@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.parallel.ordered_map import TASKS_A_CORE, node_address, shared_in_order
-from raytpnn.parallel.ordered_map import ray_is_connected as connected
 from raytpnn.parallel.threads import at_most
 from raytpnn.posterior.tables.predict_table import Wanted, predict_piece
 from raytpnn.posterior.tables.table_pieces import Piece
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["connected", "predict_pieces"]
+__all__ = ["predict_pieces"]
 
 
 def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted) -> Iterator[pa.Table]:

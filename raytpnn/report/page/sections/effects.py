@@ -35,8 +35,9 @@ def effects_section(post: Posterior) -> str:
             f"Effects are in {latent_unit(post)} and average to zero over the training data. Lines and bars "
             "are posterior means. The dark band or thick whisker is pointwise: at each value alone the "
             f"effect lies within it with probability {PERCENT}. The light band or thin whisker is "
-            f"simultaneous: with probability {PERCENT} the effect lies within it at all values at once; judge "
-            "shapes by this one. Small marks at the bottom show where training rows are; far from them the prior speaks."
+            f"simultaneous: with probability {PERCENT} the effect lies within it at all values at once; "
+            "judge shapes by this one. Small marks at the bottom show where training rows are; far from them "
+            "the prior speaks."
         )
     ]
     if chosen[1]:

@@ -63,8 +63,8 @@ def importance_section(post: Posterior) -> str:
                 (
                     picture(lambda f: plot_importance(post, BARS, f.subplots()), 0.3 + bars_height(bars)),
                     f"Importance of the {bars} leading effects with {PERCENT} posterior intervals, as bars",
-                    f"Importance: bars are posterior means, lines {PERCENT} posterior intervals (equal tails). "
-                    "A line that starts at 0 belongs to an effect that may be absent.",
+                    f"Importance: bars are posterior means, lines {PERCENT} posterior intervals (equal "
+                    "tails). A line that starts at 0 belongs to an effect that may be absent.",
                 ),
                 (
                     picture(

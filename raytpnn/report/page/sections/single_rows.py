@@ -47,9 +47,9 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
         html.paragraph(
             "Each picture starts at the intercept and adds the row's effects, the largest first, until it "
             f"ends at f ({latent_unit(post)}). A black line is the {PERCENT} posterior interval of a bar "
-            "alone. An effect of which a feature is missing adds nothing. ≈ is the typical value of a group of "
-            "close values. The tables give every column its fair share: its own effect and an equal part of "
-            "each effect that it shares with others."
+            "alone. An effect of which a feature is missing adds nothing. ≈ is the typical value of a group "
+            "of close values. The tables give every column its fair share: its own effect and an equal part "
+            "of each effect that it shares with others."
         ),
     ]
     drawn = []
