@@ -35,7 +35,7 @@ def wide():
 @pytest.fixture(scope="module")
 def result(wide, tmp_path_factory):
     out = tmp_path_factory.mktemp("validated")
-    found = raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", permute=2, out=out, **SMALL)
+    found = raytpnn.cross_validate(*wide, family="bernoulli", cv="4x2", permute=2, out=out, **SMALL)
     return found, out
 
 
@@ -87,12 +87,12 @@ def test_finished_fits_are_not_done_again(result, wide, monkeypatch):
     monkeypatch.setattr(execute, "fit_one", lambda *args: (again.append(args[1].name), plain(*args))[1])
     (out / "cv" / "fit-000-001-002.json").unlink()
     (out / "cv" / "fit-001-000-003.json").write_text("{broken")
-    repeated = raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", permute=2, out=out, **SMALL)
+    repeated = raytpnn.cross_validate(*wide, family="bernoulli", cv="4x2", permute=2, out=out, **SMALL)
     assert sorted(again) == ["fit-000-001-002.json", "fit-001-000-003.json"]
     assert repeated.fits == found.fits
     assert repeated.control == found.control
     with pytest.raises(ValueError, match="holds a cross-validation of other data or options"):
-        raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", out=out, seed=1, **SMALL)
+        raytpnn.cross_validate(*wide, family="bernoulli", cv="4x2", out=out, seed=1, **SMALL)
     X = wide[0].copy()
     X.iloc[0, 0] += 1.0
     with pytest.raises(ValueError, match="other data or options"):
@@ -175,12 +175,12 @@ def test_permutations_keep_the_values_and_differ():
 
 
 def test_wrong_use_is_named(wide):
-    with pytest.raises(ValueError, match="no option 'chans'"):
-        raytpnn.cross_validate(*wide, "bernoulli", cv=3, chans=2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'chans'; did you mean 'chains'"):
+        raytpnn.cross_validate(*wide, family="bernoulli", cv=3, chans=2)
     with pytest.raises(ValueError, match="permute must be a whole number, 0 or more, got -1"):
-        raytpnn.cross_validate(*wide, "bernoulli", cv=3, permute=-1)
+        raytpnn.cross_validate(*wide, family="bernoulli", cv=3, permute=-1)
     with pytest.raises(ValueError, match="cannot be matched to the features of every training part"):
-        raytpnn.cross_validate(*wide, "bernoulli", cv=3, feature_weights=np.ones(200))
+        raytpnn.cross_validate(*wide, family="bernoulli", cv=3, feature_weights=np.ones(200))
 
 
 @pytest.mark.parametrize("planted", [False, True])
@@ -205,9 +205,9 @@ def test_ray_gives_the_same_fits(result, wide, tmp_path):
     from support.ray_cases import local_ray
 
     with local_ray(3):
-        found = raytpnn.cross_validate(*wide, "bernoulli", cv="4x2", permute=2, **SMALL)
+        found = raytpnn.cross_validate(*wide, family="bernoulli", cv="4x2", permute=2, **SMALL)
         with pytest.raises(ValueError, match="max_bins"):
-            raytpnn.cross_validate(*wide, "bernoulli", cv=2, max_bins=1, **SMALL)
+            raytpnn.cross_validate(*wide, family="bernoulli", cv=2, max_bins=1, **SMALL)
     assert found.fits == result[0].fits
     assert found.control == result[0].control
 
