@@ -64,7 +64,7 @@ class FamilyOption(TypedDict, total=False):
     """The law of the response."""
 
     family: Annotated[
-        str, Option("gaussian", "Distribution of the response.", panel=COLUMNS, choices=families, saved=True)
+        str, Option("gaussian", "Distribution of the response.", panel=COLUMNS, choices=families)
     ]
 
 
@@ -146,11 +146,11 @@ class ChainOptions(TypedDict, total=False):
     ]
     prior: Annotated[
         "Prior | None",
-        Option(None, "The prior.", kind="Prior, optional", panel=DETAILS, written=dict),
+        Option(None, "The prior.", panel=DETAILS, written=dict),
     ]
     moves: Annotated[
         "Moves | None",
-        Option(None, "How states are proposed.", kind="Moves, optional", panel=DETAILS, written=dict),
+        Option(None, "How states are proposed.", panel=DETAILS, written=dict),
     ]
     feature_weights: Annotated[
         Any,
@@ -176,7 +176,6 @@ class ChainOptions(TypedDict, total=False):
             False,
             "Add a feature 'x is missing' for every column with missing values.",
             panel=DETAILS,
-            flags=("--missing-indicators",),
         ),
     ]
     backend: Annotated[
@@ -202,7 +201,6 @@ class ValidatedOptions(ChainOptions, total=False):
             None,
             "Make every chain an ensemble of replicas at powers of the likelihood, of which the draws of "
             "the cold one are kept; see `Posterior.tempering`.",
-            kind="Tempering, optional",
             panel=LENGTH,
             written=dict,
             saved=False,
@@ -230,7 +228,6 @@ class ValidatedOptions(ChainOptions, total=False):
             "The size of the subset follows from the number of rows, and warm-up finds out for which moves "
             "it pays (never below 20,000 rows); with `minibatch` both are as asked for.",
             panel=DETAILS,
-            flags=("--delayed-acceptance",),
         ),
     ]
 
@@ -252,7 +249,6 @@ class ClusterOptions(TypedDict, total=False):
         Option(
             False,
             "Report to standard error, or to a reporter of your own.",
-            kind="bool or Reporter",
             panel=RUNNING,
             written=None,
             saved=False,
@@ -289,7 +285,6 @@ class RunOptions(PlaceOptions, total=False):
         Option(
             None,
             "What a worker on Ray asks for.",
-            kind="Resources, optional",
             usual="one CPU",
             panel=RUNNING,
             written=None,
@@ -300,8 +295,9 @@ class RunOptions(PlaceOptions, total=False):
         float | None,
         Option(
             None,
-            "Stop when R-hat of all that decides is at most this; exit code 3 if it never is.",
+            "Stop when R-hat of all that decides is at most this.",
             "With `draws`, that is before the last one; targets that are given have all to be met.",
+            flag_help="Stop when R-hat of all that decides is at most this; exit code 3 if it never is.",
             usual="without `draws` 1.01",
             panel=STOPPING,
             above=1.0,
@@ -388,7 +384,7 @@ class StreamingOption(TypedDict, total=False):
     ]
 
 
-class SampleOptions(KeptOptions, RowOptions, FamilyOption, StreamingOption, total=False):
+class SampleOptions(FamilyOption, KeptOptions, RowOptions, StreamingOption, total=False):
     """Options of `raytpnn.sample`."""
 
 
@@ -462,7 +458,6 @@ class HeldOutOptions(TypedDict, total=False):
         Option(
             None,
             "Folds, or folds x repeats, as 5x5: fit to parts of the rows, predict the rest.",
-            kind="str or int, optional",
             panel=VALIDATION,
             written=str | int,
         ),
@@ -507,7 +502,6 @@ class PreparationOptions(TypedDict, total=False):
             None,
             "Gene symbols of the features (`raytpnn.read_annotation`): what is found is then counted by "
             "gene.",
-            kind="Annotation, optional",
             panel=EXPRESSION,
         ),
     ]
@@ -544,7 +538,6 @@ class WaitOption(TypedDict, total=False):
             False,
             "Wait for nodes that can hold a worker, on a cluster that has none yet but can grow.",
             panel=RUNNING,
-            flags=("--wait",),
         ),
     ]
 
@@ -637,13 +630,13 @@ class TuneOptions(
 
 
 # A cross-validation has too many fits to run each until it converges, and fits of a search are shorter still.
-SAMPLE = OptionSet(SampleOptions, PANELS)
-RESUME = OptionSet(ResumeOptions, PANELS)
-CLASSIFIER = OptionSet(EstimatorOptions, PANELS)
-REGRESSOR = OptionSet(RegressorOptions, PANELS)
-CROSS_VALIDATE = OptionSet(CrossValidateOptions, PANELS, draws=1000)
+SAMPLE = OptionSet(SampleOptions, PANELS[1:])
+RESUME = OptionSet(ResumeOptions, PANELS[1:])
+CLASSIFIER = OptionSet(EstimatorOptions, PANELS[1:])
+REGRESSOR = OptionSet(RegressorOptions, PANELS[1:])
+CROSS_VALIDATE = OptionSet(CrossValidateOptions, PANELS[1:], draws=1000)
 SHORTER = {"chains": 2, "warmup": 500, "draws": 500}
-TUNE = OptionSet(TuneOptions, PANELS, **SHORTER)
+TUNE = OptionSet(TuneOptions, PANELS[1:], **SHORTER)
 # What fits of a cross-validation and of a search are given by the same names.
 OF_VALIDATION = tuple(OptionSet(ValidatedOptions).options)
 OF_SEARCH = tuple(name for name in OptionSet(ChainOptions).options if name not in ("prior", "moves"))

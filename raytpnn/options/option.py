@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Number, Real
-from typing import Any, ForwardRef, Generic, TypeVar, cast, get_args
+from typing import Any, ForwardRef, Generic, TypeVar, cast
 
 from raytpnn.options.names import did_you_mean
 
@@ -78,9 +78,10 @@ class Option:
             return self.kind
         if self.choices is not None:
             known = "{" + ", ".join(f'"{name}"' for name in self.choices()) + "}"
-            return known + (", optional" if self.default is None else "")
-        kinds = get_args(self.annotation) or (self.annotation,)
-        named = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            return known + (", optional" if self.default is None else f', default "{self.default}"')
+        kind = self.annotation
+        named = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+        named = named.replace(" | None", "").replace(" | ", " or ")
         return named + (", optional" if self.default is None else f", default {self.default!r}")
 
     def check(self, name: str, value: Any) -> None:

@@ -186,7 +186,7 @@ def test_columns_of_text_are_taken_together(pages):
 def test_single_rows_have_shapley_values_with_intervals(pages):
     text = outline(pages["classes"]).text
     post, X, _ = classes()
-    column, _, low, high = shapley_by_column(post, pick(choose_rows(post, X), [5]), 6, 0.95)[0]
+    column, _, low, high = shapley_by_column(post, pick(choose_rows(post, X), [5]), 6, 0.9)[0]
     assert "Row 5: Shapley values" in text
     assert post.encoder.input_names[column] in text
     assert f"{names.number(low)} to {names.number(high)}" in text

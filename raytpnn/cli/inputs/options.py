@@ -208,7 +208,6 @@ class FitFlags(DataFlags, KeptOptions, RowOptions, StreamingOption, HeldOutOptio
             None,
             "Replicas of one chain on different workers, swapped at ends of blocks: for many replicas.",
             panel=LENGTH,
-            flags=("--spread",),
         ),
     ]
 
@@ -223,7 +222,6 @@ class ResumeFlags(ResumeOptions, WorkerFlags, total=False):
             False,
             "Forget the targets that the run was begun with: go on to the last draw.",
             panel=STOPPING,
-            flags=("--no-target",),
         ),
     ]
 
@@ -278,9 +276,19 @@ class PredictFlags(MatrixFlags, total=False):
     keep: Annotated[list[str], Option([], "Column of DATA to copy; may be given again.")]
     offset: Annotated[str | None, Option(None, "Column added to f.", usual="that of the fit, if it had one")]
     no_offset: Annotated[
-        bool, Option(False, "Add nothing to f, though the fit had an offset.", flags=("--no-offset",))
+        bool,
+        Option(
+            False,
+            "Add nothing to f, though the fit had an offset.",
+        ),
     ]
-    gpu: Annotated[bool, Option(False, "Predict on a GPU (needs CuPy).", flags=("--gpu",))]
+    gpu: Annotated[
+        bool,
+        Option(
+            False,
+            "Predict on a GPU (needs CuPy).",
+        ),
+    ]
 
 
 # The command line has no session to join that it would not be told of: it starts Ray if there is none.
