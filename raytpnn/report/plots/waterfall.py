@@ -79,7 +79,8 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = CREDIBLE_LE
     leading = [int(g) for g in np.argsort(-np.abs(means), kind="stable")[:top] if means[g] != 0.0]
     ends = np.empty((2, len(leading)))
     for i, group in enumerate(leading):
-        f = post.predictor.latent(row.codes, np.zeros(1), pack_by_draw(ensemble, only=column == group))
+        term = np.flatnonzero(column[ensemble.component] == group)
+        f = post.predictor.latent(row.codes, np.zeros(1), pack_by_draw(ensemble, term))
         ends[:, i] = np.quantile(f[:, 0], [(1 - level) / 2, (1 + level) / 2])
     names = list(groups)
     labels = [group_label(post, names[group], row) for group in leading]
