@@ -6,7 +6,7 @@ config              The config file of a fit.
 expression          Expression data as `fit`, `predict` and `inspect` read them.
 family              Which family suits a target, by simple rules that are told.
 flags               Commands whose flags come from definitions of options.
-options             What the commands have beside the options of the library; flags, config file and defaults combined.
+options             What the commands have beside the options of the library; how flags and config combine.
 predict_expression  Predictions for the samples of expression data.
 running             Where the chains of `fit` and `resume` run.
 source              The table that `fit` reads: features, target, weights and offset, by the names of columns.
