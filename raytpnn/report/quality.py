@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import TAILS
 from raytpnn.posterior.evaluate import scores
 from raytpnn.posterior.evaluate.loo import LEAST_DRAWS, good_k, relative_efficiency, smoothed_weights
 from raytpnn.posterior.evaluate.mixture import mixture_quantiles
@@ -100,7 +101,7 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     with np.errstate(divide="ignore"):
         density = top + np.log(np.sum(weight * np.exp(log_density - top), axis=0))
     few = slice(None, None, max(1, -(-rows.n // FEW_ROWS)))
-    ends = mixture_quantiles(family, np.array([0.05, 0.95]), f[:, few], nuisance)
+    ends = mixture_quantiles(family, np.array(TAILS), f[:, few], nuisance)
     mean = np.sum(weight * family.mean(f), axis=0)
     crps = float("nan")
     if not family.binary:

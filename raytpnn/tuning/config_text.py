@@ -9,7 +9,7 @@ import tomli_w
 
 from raytpnn.tuning.settings import Setting
 
-__all__ = ["config_text"]
+__all__ = ["changes", "config_text"]
 
 
 def config_text(setting: Setting, sentences: list[str], options: dict[str, Any]) -> str:
@@ -25,14 +25,15 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
     """
     head = ["Written by `raytpnn tune`; for `raytpnn fit --config`.", *sentences]
     content = {name: plain(value) for name, value in options.items() if value is not None and value != {}}
-    for name, own in (("prior", setting.prior), ("moves", setting.moves)):
-        default = type(own)()
-        content[name] = {
-            field.name: plain(getattr(own, field.name))
-            for field in fields(own)
-            if getattr(own, field.name) != getattr(default, field.name)
-        }
+    content |= {"prior": plain(changes(setting.prior)), "moves": plain(changes(setting.moves))}
     return "".join(f"# {text}\n" for text in head) + "\n" + tomli_w.dumps(content)
+
+
+def changes(own: Any) -> dict[str, Any]:
+    """Fields of a Prior, Moves or Tempering that differ from the default."""
+    default = type(own)()
+    names = [field.name for field in fields(own)]
+    return {name: getattr(own, name) for name in names if getattr(own, name) != getattr(default, name)}
 
 
 def plain(value: Any) -> Any:

@@ -259,16 +259,17 @@ def test_wrong_use_is_named():
         "keep must be above 0": {"keep": 0.0},
         "folds must be a whole number, 2 or more": {"folds": 1},
         "trials must be a whole number, 1 or more": {"trials": 0},
-        "tune has no option 'chans'": {"chans": 1},
         "there are 20 rows: too few for 30 folds": {"folds": 30},
     }
     for message, options in cases.items():
         with pytest.raises(ValueError, match=message):
             raytpnn.tune(X, y, **options)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'chans'; did you mean 'chains'"):
+        raytpnn.tune(X, y, chans=1)
     with pytest.raises(ValueError, match="class"):
-        raytpnn.tune(X, np.ones(20), "bernoulli")
+        raytpnn.tune(X, np.ones(20), family="bernoulli")
     with pytest.raises(ValueError, match="of one class there are 1 rows: too few"):
-        raytpnn.tune(X, np.arange(20) == 3, "bernoulli")
+        raytpnn.tune(X, np.arange(20) == 3, family="bernoulli")
 
 
 @pytest.mark.slow

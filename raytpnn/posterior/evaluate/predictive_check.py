@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from raytpnn.families import Family
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ STATISTICS = {
 
 
 def predictive_check(
-    posterior: Posterior, draws: int = 1000, level: float = 0.95, seed: int = 0
+    posterior: Posterior, draws: int = 1000, level: float = CREDIBLE_LEVEL, seed: int = 0
 ) -> pd.DataFrame:
     """Compare statistics of the training response with those of simulated ones.
 

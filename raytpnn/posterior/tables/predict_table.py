@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.data.tables.tables import quoted
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.parallel.ordered_map import on_ray
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.posterior.tables.table_files import write_tables
@@ -50,7 +51,7 @@ def predict_table(
     posterior: Posterior,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
-    level: float | None = 0.9,
+    level: float | None = CREDIBLE_LEVEL,
     keep: Sequence[str] = (),
     offset: str | None = None,
     batch_rows: int = 65_536,
@@ -130,7 +131,7 @@ def check_wanted(
 
 
 def runs_on_ray(executor: str, n_pieces: int) -> bool:
-    """Whether pieces go to Ray."""
+    """Whether pieces go to Ray; one piece alone is not sent there unless that is asked for."""
     return on_ray(executor) and (executor == "ray" or n_pieces > 1)
 
 

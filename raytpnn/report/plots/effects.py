@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.posterior.effects.curves import credible_bands
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten
@@ -30,7 +31,7 @@ def plot_effect(
     post: Posterior,
     feature: str | int,
     ax: Axes | None = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
     rug: bool = True,
     legend: bool = True,
 ) -> Axes:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import PERCENT
 from raytpnn.posterior.evaluate import scores
 from raytpnn.report import html
 from raytpnn.report.names import number, percent
@@ -83,7 +84,7 @@ def number_scores(post: Posterior, result: Assessment) -> list[tuple[str, str, s
     ]
     for level in (0.5, 0.8, 0.9, 0.95):
         rows.append((f"Responses within the {percent(level)} interval", percent(result.coverage(level)), "–"))
-    rows.append(("Mean width of the 90% interval", number(result.width), "–"))
+    rows.append((f"Mean width of the {PERCENT} interval", number(result.width), "–"))
     return rows
 
 
