@@ -14,6 +14,8 @@ _HOMES = {
     "sample": "raytpnn.sampling",
     "resume": "raytpnn.sampling",
     "cross_validate": "raytpnn.validation.cross_validate",
+    "status": "raytpnn.chains.run.status",
+    "RunStatus": "raytpnn.chains.run.status",
     "tune": "raytpnn.tuning.tune",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
@@ -39,6 +41,7 @@ __all__ = [
     "Prior",
     "Resources",
     "RunError",
+    "RunStatus",
     "Tempering",
     "__version__",
     "cross_validate",
@@ -48,6 +51,7 @@ __all__ = [
     "read_expression",
     "resume",
     "sample",
+    "status",
     "tune",
 ]
 
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from raytpnn.chains.executors.resources import Resources
+    from raytpnn.chains.run.status import RunStatus, status
     from raytpnn.data.preparation import prepare
     from raytpnn.data.tables.tables import Table
     from raytpnn.engine.moves.options import Moves

@@ -19,10 +19,11 @@ from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker
 from raytpnn.chains.observe.progress import make_reporter
 from raytpnn.chains.outcome import outcome_of, settings_of
 from raytpnn.chains.plan import Length, make_plan
+from raytpnn.chains.run.ledger import new_ledger, read_ledger
 from raytpnn.chains.run.ownership import check_free, new_run, owned, refuse_owner
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run.store import MemoryStore
-from raytpnn.chains.run_chains import RunSetup, connected, empty_journal, journal_of, run_chains
+from raytpnn.chains.run.store import MemoryRun, RunStore
+from raytpnn.chains.run_chains import RunSetup, connected, run_chains
 from raytpnn.chains.schedule.scheduler import Finish, Goal
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows.rows_io import TrainingRows
@@ -50,7 +51,7 @@ from raytpnn.options.checks import (
 )
 from raytpnn.options.definition import RESUME, SAMPLE, ResumeOptions, RunOptions, SampleOptions
 from raytpnn.posterior.posterior import Posterior
-from raytpnn.posterior.storage import load, read_draws, read_encoder
+from raytpnn.posterior.storage import load_place
 from raytpnn.posterior.verdict import warn_unless_converged
 from raytpnn.storage.places.place import Place
 
@@ -98,18 +99,18 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
     check_choices(prior)
     minibatch, delayed_acceptance = asked["minibatch"], asked["delayed_acceptance"]
     backend = check_subsets(minibatch, delayed_acceptance, tempering, asked["backend"])
-    ways = _ways(asked)
-    ways = replace(ways, goal=goal_of(ways.goal, length))
+    setup = _setup(asked)
+    setup = replace(setup, goal=goal_of(setup.goal, length))
     check_shards(shards)
-    backend, ways = _with_backend(backend, ways, shards)
+    backend, setup = _with_backend(backend, setup, shards)
     check_sharding(shards, backend, tempering)
     place = None if asked["out"] is None else Place(asked["out"])
     if place is not None:
         check_free(place)
     with (
         CompileHelper(wanted=backend != "cuda" or shards > 1) as helper,
-        new_run(place, ways.reporter.say) as lease,
-        connected(ways) as session,
+        new_run(place, setup.reporter.say) as lease,
+        connected(setup) as session,
         RoomForCodes(None if place is None else place.path) as room,
     ):
         if place is None and session is not None:
@@ -118,8 +119,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         X, y, sample_weight, offset = training_columns(
             X, y, asked["sample_weight"], asked["offset"], streaming=asked["streaming"]
         )
-        runs_on = "ray" if ways.on_ray else "threads"
-        encoder, bins = fit_training(X, asked["max_bins"], asked["missing_indicators"], room, runs_on)
+        encoder, bins = fit_training(X, asked["max_bins"], asked["missing_indicators"], room, setup.executor)
         response = as_response(y, likelihood, bins.n_rows)
         weight = as_weights(sample_weight, bins.n_rows)
         shift = as_offset(offset, bins.n_rows)
@@ -148,21 +148,22 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         )
         config = SAMPLE.saved(asked) | settings_of(plan)
         config |= {"encode_seconds": time.monotonic() - begin}
-        config |= {"target_rhat": ways.goal.rhat, "target_ess": ways.goal.ess}
+        config |= {"target_rhat": setup.goal.rhat, "target_ess": setup.goal.ess}
         helper.finish()
-        ways.reporter.expect(length.sweeps, length.warmup, length.until)
-        journal = empty_journal(plan)
-        with _where_blocks_go(place, ways.on_ray) as folder:
-            store: MemoryStore | Run = MemoryStore()
+        setup.reporter.expect(length.sweeps, length.warmup, length.until)
+        ledger = new_ledger(length)
+        with _where_blocks_go(place, setup.on_ray) as folder:
+            run: RunStore = MemoryRun(length)
             if folder is not None:
-                store = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
+                run = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
             room.close()
-            finish = run_chains(plan, store, journal, encoder.labels, ways)
-            config |= outcome_of(plan, journal, finish, ways)
-            if isinstance(store, Run):
-                store.end(config, finish.rounds)
-            drawn = _drawn(store, finish, length, bins.n_features)
-            _tell_if_short(drawn, finish, length)
+            finish = run_chains(plan, run, ledger, encoder.labels, setup)
+            config |= outcome_of(plan, ledger, finish, setup)
+            run.end(config, finish.rounds, ledger.reports)
+            drawn = run.draws(bins.n_features)
+            if drawn is None:
+                raise _nothing_drawn(finish)
+            _warn_if_short(drawn, finish, length)
     posterior = Posterior(
         draws=drawn,
         encoder=encoder,
@@ -198,59 +199,59 @@ def resume(run: str | os.PathLike[str], **options: Unpack[ResumeOptions]) -> Pos
         If there is no run, another version began it, or its data are damaged.
     """
     asked = RESUME.filled(options, "resume")
-    ways = _ways(asked)
+    setup = _setup(asked)
     place = Place(run)
     # Somebody may be preparing it.
     refuse_owner(place)
     # What is no run gets no owner.
     Run.open(place)
-    with owned(place, ways.reporter.say) as lease:
+    with owned(place, setup.reporter.say) as lease:
         opened = Run.open(place, lease)
         opened.lengthen(asked["chains"], asked["draws"], asked["max_sweeps"])
-        return _go_on(opened, ways, asked["backend"], asked["shards"])
+        return _go_on(opened, setup, asked["backend"], asked["shards"])
 
 
 def _go_on(
     opened: Run,
-    ways: RunSetup,
+    setup: RunSetup,
     backend: str | None,
     shards: int | None,
 ) -> Posterior:
     """Go on with a run that this process owns."""
-    told = opened.manifest["plan"]
+    stored = opened.manifest["plan"]
     asked = opened.manifest["config"]
-    told["shards"] = told.get("shards", 1) if shards is None else shards
-    check_shards(told["shards"])
+    stored["shards"] = stored.get("shards", 1) if shards is None else shards
+    check_shards(stored["shards"])
     delayed = asked.get("delayed_acceptance", False)
-    backend = check_subsets(asked.get("minibatch"), delayed, None, backend or told["backend"])
-    told["backend"], ways = _with_backend(backend, ways, told["shards"])
-    check_sharding(told["shards"], told["backend"], told["tempering"])
+    backend = check_subsets(asked.get("minibatch"), delayed, None, backend or stored["backend"])
+    stored["backend"], setup = _with_backend(backend, setup, stored["shards"])
+    check_sharding(stored["shards"], stored["backend"], stored["tempering"])
     if opened.length.until:
         goal = Goal(
-            ways.goal.rhat or asked.get("target_rhat"),
-            ways.goal.ess or asked.get("target_ess"),
-            ways.goal.seconds,
+            setup.goal.rhat or asked.get("target_rhat"),
+            setup.goal.ess or asked.get("target_ess"),
+            setup.goal.seconds,
         )
-        ways = replace(ways, goal=goal_of(goal, opened.length))
+        setup = replace(setup, goal=goal_of(goal, opened.length))
     rows = opened.rows()
-    journal, problems = journal_of(opened)
+    ledger, problems = read_ledger(opened, keep=True)
     for problem in problems:
         warnings.warn(f"{problem}; the block is run again", stacklevel=3)
     plan = opened.plan(rows)
     check_subset_of_shards(rows.bins.n_rows, plan.subsets.rows, plan.shards)
-    ways.reporter.expect(plan.length.sweeps, plan.length.warmup, plan.length.until)
+    setup.reporter.expect(plan.length.sweeps, plan.length.warmup, plan.length.until)
     opened.reopen()
     before = opened.manifest["config"].get("sampling_seconds") or 0.0
-    with connected(ways) if any(journal.to_do) else nullcontext():
-        labels = read_encoder(opened.place, opened.manifest["files"]).labels
-        finish = run_chains(plan, opened, journal, labels, ways)
-    config = opened.manifest["config"] | outcome_of(plan, journal, finish, ways)
+    with connected(setup) if any(ledger.to_do) else nullcontext():
+        labels = opened.encoder().labels
+        finish = run_chains(plan, opened, ledger, labels, setup)
+    config = opened.manifest["config"] | outcome_of(plan, ledger, finish, setup)
     config["sampling_seconds"] += before
-    opened.end(config, finish.rounds)
+    opened.end(config, finish.rounds, ledger.reports)
     if not opened.manifest["n_draws"]:
         raise _nothing_drawn(finish)
-    posterior = load(opened.place.uri)
-    _tell_if_short(posterior.draws, finish, plan.length, stacklevel=4)
+    posterior = load_place(opened.place, contents=opened.contents)
+    _warn_if_short(posterior.draws, finish, plan.length, stacklevel=4)
     warn_unless_converged(posterior)
     return posterior
 
@@ -265,13 +266,13 @@ def _where_blocks_go(place: Place | None, on_ray: bool) -> Iterator[Place | None
         yield Place(os.path.join(folder, "run"))
 
 
-def _ways(asked: RunOptions) -> RunSetup:
+def _setup(asked: RunOptions) -> RunSetup:
     """Where the chains run, and when they stop."""
     executor, address = asked["executor"], asked["address"]
     if address is not None and executor == "threads":
         raise ValueError(f"address={address!r} is that of a Ray cluster; executor='threads' uses none")
     return RunSetup(
-        on_ray=ray_is_meant(executor, address),
+        executor="ray" if ray_is_meant(executor, address) else "threads",
         address=address,
         resources=instance_of("resources", asked["resources"], Resources),
         goal=Goal(asked["target_rhat"], asked["target_ess"], asked["time_limit"]),
@@ -279,43 +280,22 @@ def _ways(asked: RunOptions) -> RunSetup:
     )
 
 
-def _with_backend(backend: str, ways: RunSetup, shards: int) -> tuple[str, RunSetup]:
+def _with_backend(backend: str, setup: RunSetup, shards: int) -> tuple[str, RunSetup]:
     """Backend that is meant where the chains run, and what workers must ask for to have it."""
-    if not ways.on_ray:
-        return local_backend(backend, shards), ways
-    gpus = ways.resources.gpus
+    if not setup.on_ray:
+        return local_backend(backend, shards), setup
+    gpus = setup.resources.gpus
     if backend == "auto" and gpus > 0.0:
         backend = "cuda"
     if shards > 1:
         if backend == "cuda":
             check_gpus_of_worker(shards, gpus)
-        return backend, replace(ways, sharding=Sharding(shards, backend == "cuda"))
+        return backend, replace(setup, sharding=Sharding(shards, backend == "cuda"))
     if backend != "cuda":
-        return backend, ways
+        return backend, setup
     if gpus > 1.0:
         raise ValueError(f"a worker runs its chains on one GPU: resources.gpus can be at most 1, got {gpus}")
-    return backend, replace(ways, resources=replace(ways.resources, gpus=gpus or 1.0))
-
-
-def _drawn(store: MemoryStore | Run, finish: Finish, length: Length, n_features: int) -> Draws:
-    """Draws that count."""
-    if isinstance(store, Run):
-        if store.manifest["n_draws"]:
-            advice, counted = "; `raytpnn resume` makes it again", store.manifest.get("counted")
-            return read_draws(store.place, store.manifest["files"], advice, n_features, counted)
-        raise _nothing_drawn(finish)
-    parts = [
-        part
-        for (_, block), part in sorted(store.draws.items())
-        if finish.rounds is None or block < finish.rounds
-    ]
-    drawn = Draws.concatenate(parts) if parts else None
-    if drawn is not None and length.until:
-        assert finish.rounds is not None
-        drawn = drawn.counted(length.counted(length.sweeps_of(finish.rounds)))
-    if drawn is None or not drawn.n_draws:
-        raise _nothing_drawn(finish)
-    return drawn
+    return backend, replace(setup, resources=replace(setup.resources, gpus=gpus or 1.0))
 
 
 def _nothing_drawn(finish: Finish) -> BaseException:
@@ -325,7 +305,7 @@ def _nothing_drawn(finish: Finish) -> BaseException:
     return ValueError("the time limit ended the run before its first draw; give it more time")
 
 
-def _tell_if_short(drawn: Draws, finish: Finish, length: Length, stacklevel: int = 3) -> None:
+def _warn_if_short(drawn: Draws, finish: Finish, length: Length, stacklevel: int = 3) -> None:
     """Warn if there are fewer draws than were asked for."""
     if finish.stopped in ("interrupt", "time limit"):
         counts = [int(np.sum(drawn.chain == chain)) for chain in range(length.chains)]

@@ -33,13 +33,13 @@ from raytpnn.engine.rows.reduction import partial_width
 from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
+__all__ = ["ALONE", "Block", "Chain", "ShardPlace", "new_state", "screening_of", "tally_of"]
 
 # Features of a subset whose codes are held at a time: more than the terms of most states have.
 MOST_GATHERED = 256
 
 
-class Place(NamedTuple):
+class ShardPlace(NamedTuple):
     """Which shard of how many a chain's rows are, and where it meets the others, (words,) int64."""
 
     shards: int = 1
@@ -47,7 +47,7 @@ class Place(NamedTuple):
     mailbox: np.ndarray | None = None
 
 
-ALONE = Place()
+ALONE = ShardPlace()
 
 
 def new_state(
@@ -73,7 +73,7 @@ def new_state(
 
 
 def new_work(
-    problem: Problem, settings: np.record, place: Place = ALONE
+    problem: Problem, settings: np.record, place: ShardPlace = ALONE
 ) -> tuple[np.record, tuple[np.ndarray, ...]]:
     """Scratch space for one chain, or for a shard of one: the record and the arrays it points to.
 
@@ -108,7 +108,7 @@ def address_of(record: np.record) -> int:
     return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
-def take_place(record: np.record, place: Place) -> None:
+def take_place(record: np.record, place: ShardPlace) -> None:
     """Write into scratch space which shard it belongs to."""
     record.shards, record.shard = place.shards, place.shard
     if place.mailbox is not None:
@@ -232,7 +232,7 @@ class Chain:
         The compiled function or its reference, see `raytpnn.engine.backends`.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw, counted over all shards.
-    place : Place
+    place : ShardPlace
         If the rows are a shard of more.
     """
 
@@ -243,7 +243,7 @@ class Chain:
         state: np.record,
         run_block: Any,
         watched: np.ndarray | None = None,
-        place: Place = ALONE,
+        place: ShardPlace = ALONE,
     ) -> None:
         self.problem = problem
         self.settings = settings

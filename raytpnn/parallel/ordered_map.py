@@ -87,7 +87,7 @@ def _on_ray(
 
     start = ray_tasks.task_starter(_call, work)
     ahead = workers or min(max(2, TASKS_PER_CORE * ray_tasks.cluster_cores()), MOST_AHEAD)
-    result = here_if_not_there if or_here else _there
+    result = result_or_run_here if or_here else _there
     waiting: deque[tuple[Task, Any]] = deque()
     try:
         for task in tasks:
@@ -109,7 +109,7 @@ def _there(work: Callable[[Task], Result], task: Task, reference: Any) -> Result
     return ray_tasks.result_of(reference)
 
 
-def here_if_not_there(work: Callable[[Task], Result], task: Task, reference: Any) -> Result:
+def result_or_run_here(work: Callable[[Task], Result], task: Task, reference: Any) -> Result:
     """Result of a Ray task, worked out here if the node it ran on does not see the files."""
     try:
         return ray_tasks.result_of(reference)

@@ -62,9 +62,9 @@ def diagnostics_of(post: Posterior) -> pd.DataFrame:
 
 def verdict_of(post: Posterior) -> Judgement:
     """Judge a posterior by its table."""
-    from raytpnn.posterior.compared import evidence_of
+    from raytpnn.posterior.compared import comparison_of
 
-    return judge(evidence_of(post), diagnostics_of(post))
+    return judge(comparison_of(post), diagnostics_of(post))
 
 
 def known_to_end(config: dict[str, Any]) -> bool:

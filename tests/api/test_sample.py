@@ -327,5 +327,5 @@ def test_progress_lines_come(capfd):
     X, f, _ = table(60)
     raytpnn.sample(X, f, progress=True, **SHORT)
     lines = capfd.readouterr().err.splitlines()
-    assert lines[0] == "sampling: 100 sweeps a chain, 60 of them warm-up"
+    assert lines[0] == "sampling: 100 sweeps per chain, 60 of them warm-up"
     assert any(line.startswith("sweeps ") for line in lines)

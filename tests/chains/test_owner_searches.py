@@ -13,7 +13,7 @@ from support.cli_cases import SHORT, call, frame, write
 from support.ray_cases import local_ray
 
 import raytpnn
-from raytpnn.storage.lease import LeaseLost, LeaseSight, RunInUse
+from raytpnn.storage.lease import LeaseLost, LeaseReader, RunInUse
 from raytpnn.storage.places.place import Place
 from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.validation import cross_validate as validation
@@ -79,7 +79,7 @@ def test_a_validation_follows_a_dead_owner_and_gives_the_folder_back(hold, tmp_p
     owner.kill()
     owner.wait()
     found = cross_validate(out)
-    assert LeaseSight(Place(out)).look() == "released"
+    assert LeaseReader(Place(out)).look() == "released"
     assert cross_validate(out).fits == found.fits
 
 
@@ -134,4 +134,4 @@ def test_a_search_that_cannot_keep_its_steps_says_so(tmp_path, monkeypatch):
             search(tmp_path / "out")
         monkeypatch.undo()
         assert search(tmp_path / "out").stopped == "complete"
-    assert LeaseSight(Place(tmp_path / "out")).look() == "released"
+    assert LeaseReader(Place(tmp_path / "out")).look() == "released"

@@ -7,7 +7,7 @@ import signal
 
 import pandas as pd
 import pytest
-from support.cli_cases import SHORT, call, frame, start, wait_for, wait_until, write
+from support.cli_cases import PATIENCE_SECONDS, SHORT, call, frame, start, wait_for, wait_until, write
 from support.ray_cases import local_ray
 
 import raytpnn
@@ -100,7 +100,7 @@ def test_an_interrupted_search_says_how_to_go_on(data, tmp_path, number):
             wait_for(process, "starting Ray")
             wait_until(lambda out=out: len(list((out / "steps").glob("*.json"))) > 1, "two fits")
             process.send_signal(number)
-            stdout, stderr = process.communicate(timeout=180)
+            stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
             assert process.returncode == 130, stderr
             assert "finishing the fits at hand" in stderr
             assert "the same command goes on" in stdout

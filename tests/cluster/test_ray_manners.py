@@ -193,7 +193,7 @@ def test_a_second_user_without_the_token_gets_one_line(tmp_path):
             assert not [line for line in before if "oken" in line]
         assert not (tmp_path / "run").exists()
     finally:
-        first.communicate("", timeout=60)
+        first.communicate("", timeout=PATIENCE_SECONDS)
 
 
 def test_doctor_reports_a_token_that_others_can_read(tmp_path, monkeypatch):

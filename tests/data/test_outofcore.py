@@ -354,7 +354,7 @@ def test_what_a_node_does_not_see_is_done_here(monkeypatch):
 
     monkeypatch.setattr("raytpnn.parallel.ray_tasks.result_of", unseen)
     with pytest.warns(UserWarning, match="does not see the data"):
-        assert piecework.here_if_not_there(str.upper, "task", "there") == "TASK"
+        assert piecework.result_or_run_here(str.upper, "task", "there") == "TASK"
 
 
 def test_work_in_order_stops_at_the_first_error():

@@ -17,7 +17,7 @@ from support.chromium import BINARY, Browser
 from support.report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import names, write_report
 from raytpnn.report.page import write as page
 from raytpnn.report.page.sections.effects import leading_effects
@@ -218,7 +218,7 @@ def fake_table(rhat, ess, inner_rhat=1.0):
     ],
 )
 def test_verdict_follows_the_diagnostics(rhat, ess, inner, state):
-    answer = verdict_of(evidence_of(mixed()[0]), fake_table(rhat, ess, inner))
+    answer = verdict_of(comparison_of(mixed()[0]), fake_table(rhat, ess, inner))
     assert answer.state == state
     assert bool(answer.advice) == (state != "yes" or inner == 1.5)
     starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "Convergence cannot be judged"}

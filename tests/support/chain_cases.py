@@ -10,8 +10,8 @@ from raytpnn.chains.executors.threads import ThreadExecutor
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.store import MemoryStore
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.draws.draws import Draws
@@ -80,7 +80,7 @@ def run_plan(plan: Plan, workers: int | None = None) -> list[Draws]:
     names = [f"x{j}" for j in range(len(plan.problem.codes))]
     monitor = Monitor(plan.length.chains, names, plan.watched)
     executor = ThreadExecutor(plan, store, workers)
-    run_blocks(executor, plan.length, empty_journal(plan), monitor, Goal(), Reporter())
+    run_blocks(executor, plan.length, new_ledger(plan.length), monitor, Goal(), Reporter())
     return [part for _, part in sorted(store.draws.items())]
 
 

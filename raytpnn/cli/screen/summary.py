@@ -30,7 +30,7 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
         console,
         f"\n{post.draws.n_draws:,} draws of {post.config['chains']} chains in {seconds}{kept_words(post)}",
     )
-    health = examine(run, target_rhat, target_ess)
+    health = examine(run, target_rhat, target_ess, verify_draws=False)
     tell_judgement(console, health.judgement)
     tell(console)
     components_table(post, console, LEADING)
@@ -59,7 +59,7 @@ def kept_words(post: Any) -> str:
     if not counted:
         return ""
     which = "all" if counted["thin"] == 1 else f"one in {counted['thin']}"
-    return f": {which} of {counted['sweeps']:,} sweeps a chain after {counted['warmup']:,} of warm-up"
+    return f": {which} of {counted['sweeps']:,} sweeps per chain after {counted['warmup']:,} of warm-up"
 
 
 def components_table(post: Any, console: Any, most: int) -> None:

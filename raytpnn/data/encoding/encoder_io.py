@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ from raytpnn.data.preparation import FORMULAS, Preparation
 from raytpnn.storage.checks import flag, item, list_of, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.formats.parquet_files import check_kind, read_columns, refuse_missing
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.verified import verified_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +44,13 @@ __all__ = [
     "encoder_to_arrow",
     "load_encoder",
     "read_encoder_files",
+    "read_run_encoder",
     "save_encoder",
 ]
 
 FORMAT = "raytpnn encoder"
+# Its files in the folder of a run.
+FILES_OF_RUN = ("encoder/encoder.json", "encoder/encoder.parquet")
 VERSION = 1
 KINDS = {NUMERIC: "numeric", LEVEL: "level", MISSING: "missing"}
 METADATA = b"raytpnn.encoder"
@@ -145,6 +151,14 @@ def load_encoder(folder: Path) -> Encoder:
             raise RunError(f"{str(path)!r} has more than {MOST_BYTES:,} bytes: that is no encoder")
         found.append((path.read_bytes(), repr(str(path))))
     return read_encoder_files(*found)
+
+
+def read_run_encoder(place: Place, files: Mapping[str, str]) -> Encoder:
+    """Encoder of a run whose files have these checksums."""
+    whole_part, features = (
+        (verified_bytes(place, name, files[name]), place.name_of(name)) for name in FILES_OF_RUN
+    )
+    return read_encoder_files(whole_part, features)
 
 
 def read_encoder_files(whole_part: tuple[bytes, str], features: tuple[bytes, str]) -> Encoder:

@@ -228,7 +228,7 @@ class ReplicaSet(Replicas):
     watched : (W,) int, optional
         Rows whose fit is kept in every draw.
     in_parts : bool
-        Replicas run one at a time, see `raytpnn.chains.work.parts`: they share their scratch space.
+        Replicas run one at a time, see `raytpnn.chains.work.replica_parts`: they share their scratch space.
     """
 
     def __init__(

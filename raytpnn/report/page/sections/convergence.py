@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.convergence.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import html
 from raytpnn.report.names import number, shorten
 from raytpnn.report.pictures import picture
@@ -25,7 +25,7 @@ WORST = 8
 def convergence_section(post: Posterior) -> str:
     """Answer in words, figures and pictures."""
     table = post.diagnostics()
-    answer = verdict_of(evidence_of(post), table)
+    answer = verdict_of(comparison_of(post), table)
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
