@@ -205,7 +205,7 @@ def test_too_little_to_judge_by():
     assert any("resume RUN --chains 4" in line for line in one.advice)
     few = judged(quantities(12, draws=3))
     assert few.state == "unknown"
-    assert "3 draws a chain" in few.headline
+    assert "3 draws per chain" in few.headline
     none = judge(Evidence({}, ()), convergence_of(Evidence({}, ())))
     assert none.state == "unknown"
 
