@@ -111,3 +111,4 @@ def test_a_row_that_all_draws_see_alike_is_reliable():
     log_weight, k = smoothed_weights(log_likelihood, 1.0)
     assert k[0] == 0.0
     np.testing.assert_allclose(np.exp(log_weight[:, 0]), 0.01)
+    assert np.array_equal(smoothed_weights(log_likelihood[:, :1], 1.0)[1], [0.0])

@@ -243,7 +243,9 @@ def test_evidence_that_cannot_tell_is_a_tie(two_workers):
 
 
 def test_errors_of_fits_are_told(two_workers):
-    with pytest.raises(ValueError, match=r"a fit of the search failed: ValueError: .*max_bins.*got 1"):
+    with pytest.raises(
+        ValueError, match=r"a fit of the search failed: ValueError: max_bins must be from 2 to .* not 1"
+    ):
         search([GOOD], max_bins=1)
 
 

@@ -143,15 +143,21 @@ def smoothed_weights(log_likelihood: np.ndarray, efficiency: float) -> tuple[np.
     from arviz_stats.base import array_stats
     from scipy.special import logsumexp
 
+    n_draws, n_rows = log_likelihood.shape
+    log_weight, k = np.full((n_draws, n_rows), -np.log(n_draws)), np.zeros(n_rows)
+    varying = np.flatnonzero(np.ptp(log_likelihood, axis=0) > SAME)
+    if not len(varying):
+        return log_weight, k
     # Ties and extreme ratios make the fit of the tail divide by 0 or overflow; what is lost is caught below.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_weight, k = array_stats.psislw(np.ascontiguousarray(log_likelihood.T), r_eff=efficiency)
-    log_weight, k = np.array(log_weight).T, np.array(k, np.float64)
+        found, shape = array_stats.psislw(
+            np.ascontiguousarray(log_likelihood[:, varying].T), r_eff=efficiency
+        )
+    log_weight[:, varying], k[varying] = np.array(found).T, shape
     lost = ~np.all(np.isfinite(log_weight), axis=0) | ~np.isfinite(k)
     raw = -log_likelihood[:, lost]
     log_weight[:, lost] = raw - logsumexp(raw, axis=0)
     k[lost] = np.inf
-    k[np.ptp(log_likelihood, axis=0) <= SAME] = 0.0
     return log_weight, k
 
 
