@@ -114,7 +114,7 @@ class PlayedGang(Gang):
 
     def __init__(self, asked, actor, where):
         self.asked, self.size, self.transport, self.stage = asked, 1, "", READY
-        self.actors, self.where, self.waiting = [actor], [where], []
+        self.actors, self.where, self.waiting, self.answered_calls = [actor], [where], [], []
         self.since = self.answered = time.monotonic()
         self.moved = None, self.since
 

@@ -117,6 +117,7 @@ def test_a_stopped_run_and_one_short_of_its_target(copy):
 
 
 def test_a_damaged_block_is_named_and_seen_again_when_mended(copy):
+    set_state(copy, "running")
     path = copy / "checkpoint/chain=1/block=2"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"x")
@@ -175,6 +176,8 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
 def test_of_too_many_blocks_only_names_are_read(copy, monkeypatch):
     assert MOST_BLOCKS > 100
     monkeypatch.setattr("raytpnn.chains.run.status.MOST_BLOCKS", 5)
+    assert StatusReader(Place(copy)).look().rhat > 0.0, "known from the manifest of a run that has ended"
+    set_state(copy, "running")
     status = StatusReader(Place(copy)).look()
     assert (status.blocks, status.convergence, status.terms) == (8, None, [None, None])
     assert "raytpnn diagnose" in call("watch", copy, "--once").stdout

@@ -14,7 +14,7 @@ from support.run_cases import assert_same_draws
 from support.shard_ray_cases import Killer, shared_files
 
 import raytpnn
-from raytpnn.chains.executors.ray_gang import OPENING, Gang, Membership
+from raytpnn.chains.executors.ray_gang import OPENING, READY, Gang, Membership
 from raytpnn.chains.executors.ray_session import ClusterError
 from raytpnn.chains.executors.sharding import GangShape
 from raytpnn.data.rows.rows_io import read_rows
@@ -97,6 +97,26 @@ def test_a_gang_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
     assert shared_files() > before
     gang.dismiss()
     assert shared_files() <= before
+
+
+def test_who_has_answered_is_not_waited_for_again(cluster):
+    """Else the scheduler would turn in circles until the last of a gang has answered."""
+
+    @ray.remote(num_cpus=0)
+    def later(seconds):
+        time.sleep(seconds)
+        return seconds
+
+    quick, slow = later.remote(0), later.remote(5)
+    ray.wait([quick], timeout=PATIENCE_SECONDS)
+    gang = Gang.__new__(Gang)
+    gang.stage, gang.where, gang.waiting, gang.answered_calls = READY, [], [quick, slow], []
+    assert gang.pending == [quick, slow]
+    assert gang.advance() is None
+    assert gang.pending == [slow]
+    ray.wait([slow], timeout=PATIENCE_SECONDS)
+    assert gang.advance() == [0, 5]
+    assert gang.pending == []
 
 
 def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):

@@ -95,6 +95,7 @@ class Gang:
         self.actors: list[Any] = []
         self.where: list[dict[str, Any]] = []
         self.places: Any = None
+        self.answered_calls: list[Any] = []
         self.since = self.answered = time.monotonic()
         # Where its chains were when they last moved, and when that was.
         self.moved: tuple[Any, float] = (None, self.since)
@@ -127,6 +128,7 @@ class Gang:
         done, rest = ray.wait(self.waiting, num_returns=len(self.waiting), timeout=0.0)
         # An actor that failed is not waited for until the others, who wait for it, have come.
         results = self._results(self.waiting if not rest else done)
+        self.answered_calls = done if rest else []
         if rest:
             return None
         self.waiting, self.since = [], time.monotonic()
@@ -178,6 +180,11 @@ class Gang:
             # Of those who lost each other one may be the cause.
             raise next((loss for loss in losses if loss.where is not None), losses[0])
         return results
+
+    @property
+    def pending(self) -> list[Any]:
+        """Calls that are under way and were not answered at the last look."""
+        return [call for call in self.waiting if call not in self.answered_calls]
 
     def nodes(self) -> set[str]:
         """Nodes that its actors are on."""

@@ -137,7 +137,7 @@ class RayPool:
     def admit(self, seconds: float) -> None:
         """Take workers further that are not ready yet."""
         coming = [worker for worker, gang in self.gangs.items() if gang.stage != READY]
-        waiting = [reference for worker in coming for reference in self.gangs[worker].waiting]
+        waiting = [reference for worker in coming for reference in self.gangs[worker].pending]
         if waiting:
             ray.wait(waiting, num_returns=1, timeout=seconds)
             self.advance(coming)
@@ -161,7 +161,7 @@ class RayPool:
 
     def advance(self, workers: list[int]) -> list[tuple[Task, Any]]:
         """Take workers further; gives tasks that ended, with their result, None if it came to nothing."""
-        owners = {call: worker for worker in workers for call in self.gangs[worker].waiting}
+        owners = {call: worker for worker in workers for call in self.gangs[worker].pending}
         if not owners:
             return []
         done, _ = ray.wait(list(owners), num_returns=len(owners), timeout=0.0)
@@ -242,7 +242,7 @@ class RayPool:
 
     def finished(self, seconds: float) -> list[tuple[Task, Any]]:
         """Tasks that ended within some seconds, None if one came to nothing; returns at the first."""
-        waiting = [reference for gang in self.gangs.values() for reference in gang.waiting]
+        waiting = [reference for gang in self.gangs.values() for reference in gang.pending]
         if not waiting:
             time.sleep(seconds)
             return []

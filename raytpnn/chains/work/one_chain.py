@@ -158,5 +158,7 @@ def grids(plan: Plan, devices: Sequence[Device]) -> list[OneChain]:
         )
     count = min(len(devices) // shards, plan.length.chains)
     groups = [devices[i * shards : (i + 1) * shards] for i in range(count)]
-    made_of = plan.problem, plan.settings, plan.first_state(0)
-    return [OneChain(GridChain(*made_of, own, plan.watched)) for own in groups]
+    return [
+        OneChain(GridChain(plan.problem, plan.settings, plan.first_state(0), own, plan.watched))
+        for own in groups
+    ]
