@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -165,13 +168,20 @@ def test_a_worker_that_dies_changes_nothing(found):
     result, _ = found
     killed = []
 
-    def kill():
-        for process in psutil.Process().children(recursive=True):
-            if process.name().startswith("ray::run_task"):
-                process.kill()
-                killed.append(process.pid)
+    def kill_one():
+        """Kill a worker that is in the middle of a fit: between two folds none is."""
+        deadline = time.monotonic() + 60.0
+        while not killed and time.monotonic() < deadline:
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if not killed and process.name().startswith("ray::run_task"):
+                        process.kill()
+                        killed.append(process.pid)
+            time.sleep(0.01)
 
-    pd.testing.assert_frame_equal(figures(search(progress=Disturber(kill))), figures(result))
+    killer = threading.Thread(target=kill_one)
+    pd.testing.assert_frame_equal(figures(search(progress=Disturber(killer.start))), figures(result))
+    killer.join()
     assert killed
 
 
