@@ -14,31 +14,18 @@ from raytpnn.chains.run_chains import RunSetup
 from raytpnn.chains.schedule.scheduler import Finish
 from raytpnn.convergence.tempering import TemperingReport
 
-__all__ = ["options_of", "outcome_of"]
+__all__ = ["outcome_of", "settings_of"]
 
 
-def options_of(
-    plan: Plan,
-    feature_weights: Any,
-    max_bins: int,
-    minibatch: int | None = None,
-    delayed_acceptance: bool = False,
-) -> dict[str, Any]:
-    """What the run was asked to be."""
-    named = feature_weights is None or isinstance(feature_weights, str)
-    length = asdict(plan.length)
+def settings_of(plan: Plan) -> dict[str, Any]:
+    """Settings of the chains with every rule resolved, which is what later versions go on with."""
     return {
         "family": plan.family.name,
-        "seed": plan.seed,
-        **length,
+        **asdict(plan.length),
         "prior": asdict(plan.prior),
         "moves": asdict(plan.moves),
-        "feature_weights": feature_weights if named else "array",
-        "max_bins": max_bins,
         "backend": plan.backend,
         "shards": plan.shards,
-        "minibatch": minibatch,
-        "delayed_acceptance": delayed_acceptance,
         "subset_rows": plan.subsets.rows,
     }
 

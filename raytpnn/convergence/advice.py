@@ -192,7 +192,7 @@ def judge(
     """Judge chains by what they have shown.
 
     Asked of f, the log-likelihood, the noise and the importances that lead, but not of K, the intercept, the
-    order of terms and the learned scales: those are shown beside.
+    order of terms and the learned scales: those are listed beside it.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def judge(
         draws.
     """
     if not comparison.draws:
-        return Judgement(
-            "unknown", "It is not known: there is no draw yet.", [], advice_without_draws(comparison)
-        )
+        headline = "Convergence cannot be judged: there is no draw yet."
+        return Judgement("unknown", headline, [], advice_without_draws(comparison))
     chains = len(comparison.chains)
     limits = limits_of(chains, comparison.config, target_rhat, target_ess)
     name, rhat, ess = worst_of(table)
     if math.isnan(rhat) or math.isnan(ess):
-        headline = f"It is not known: {comparison.draws} draws per chain are too few, or nothing varies."
+        few = f"{comparison.draws} draws per chain are too few, or nothing varies"
+        headline = f"Convergence cannot be judged: {few}."
         return Judgement("unknown", headline, [], advice_without_draws(comparison))
     compared = {name: values for name, values in comparison.quantities.items() if decides(name)}
     odd = odd_chains(compared, comparison.chains, comparison.acceptance)
@@ -400,8 +400,8 @@ def more_draws(comparison: Comparison, factor: float, rhat: float, ess: float) -
 def more_chains(comparison: Comparison) -> str:
     """Advice on the number of chains."""
     if comparison.resumable:
-        return f"More chains tell better whether chains agree: `raytpnn resume {comparison.run} --chains 4`."
-    return "More chains tell better whether chains agree: fit again with `--chains 4`."
+        return f"More chains show better whether chains agree: `raytpnn resume {comparison.run} --chains 4`."
+    return "More chains show better whether chains agree: fit again with `--chains 4`."
 
 
 def at_limit(comparison: Comparison) -> str:

@@ -137,7 +137,7 @@ class TemperingSummary:
         return TemperingSummary(levels, ensembles, evidence)
 
     def sentences(self) -> list[str]:
-        """Swaps, travels, barrier and log evidence in words, a sentence each; then what is wrong."""
+        """Swaps, travels, barrier and log evidence in sentences; then what is wrong."""
         ensembles, rates = self.ensembles, self.levels["swap_rate"].dropna()
         sentences = [
             f"Every chain is the coldest of {_span(ensembles['replicas'], '.0f')} replicas, the hottest at "

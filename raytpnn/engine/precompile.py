@@ -14,9 +14,10 @@ import sys
 import numpy as np
 
 from raytpnn.engine.jit.function_table import UNIT_NAMES, compile_unit, is_cached, unit_addresses
+from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.engine.sweeps.sweep import run_block
 
-__all__ = ["CompileHelper"]
+__all__ = ["UNIT_NAMES", "CompileHelper", "is_cached"]
 
 # About half of the work, and little that the other half needs too.
 HELPERS_SHARE = (

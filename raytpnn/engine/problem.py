@@ -19,6 +19,8 @@ __all__ = ["Problem", "Scaling", "build_problem", "build_settings", "residual_va
 # Above this many features the linear fit behind the noise prior costs more than the prior is worth.
 MOST_LINEAR_FEATURES = 2_000
 LINEAR_CHUNK_ROWS = 8_192
+# Up to this exponent, sums over any number of rows stay finite and above 0.
+LARGEST_EXPONENT = 600.0
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
     "M",
@@ -69,7 +71,7 @@ def scale_response(
 
 
 def residual_variance(bins: Bins, y: np.ndarray) -> float:
-    """Residual variance of a linear fit on bin values; that of y when there are too few rows for one."""
+    """Residual variance of a linear fit on bin values; the variance of y if there are too few rows."""
     p, n = bins.n_features, bins.n_rows
     spread = float(y.var())
     if n <= p + 1 or p > MOST_LINEAR_FEATURES or spread == 0.0:
@@ -115,7 +117,7 @@ class Problem:
 
 
 def in_place(codes: np.ndarray) -> np.ndarray:
-    """Codes as they are if a feature's rows lie side by side, (p, n): rows of a mapped file stay there."""
+    """Codes, (p, n), copied only if the rows of a feature are not contiguous: a mapped file stays mapped."""
     return codes if codes.strides[1] == codes.itemsize else np.ascontiguousarray(codes)
 
 
@@ -137,7 +139,7 @@ def build_problem(
         "cumulative": np.concatenate([[0.0], np.cumsum(feature_weight)]),
     }
     if int(arrays["n_bins"].max()) > bins.missing_code:
-        # Compiled code trusts these numbers: tables have one entry a code.
+        # Compiled code trusts these numbers: tables have one entry per code.
         raise ValueError(
             f"a feature has {arrays['n_bins'].max()} bins, {bins.codes.dtype} codes allow {bins.missing_code}"
         )
@@ -177,11 +179,22 @@ def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float
     """Link of the mean response, net of the offset."""
     if family.name == "gaussian":
         return float(np.mean(y - offset))
-    smallest = 0.5 / len(y)
     if family.name == "poisson":
-        return float(np.log(max(y.sum(), 0.5)) - np.log(np.exp(offset).sum()))
-    mean = min(max(float(y.mean()), smallest), 1.0 - smallest)
+        return float(np.log(max(y.sum(), 0.5)) - log_sum_exp(offset))
+    mean = float(y.mean())
+    if family.binary:
+        # Off 0 and 1, where the log odds are infinite.
+        smallest = 0.5 / len(y)
+        mean = min(max(mean, smallest), 1.0 - smallest)
     return family.link(mean) - float(offset.mean())
+
+
+def log_sum_exp(x: np.ndarray) -> float:
+    """Log of the sum of exp(x), for x of any size."""
+    largest = float(x.max())
+    # Numbers of ordinary size are added as they are, so that the result does not change in its last digit.
+    shift = largest if abs(largest) > LARGEST_EXPONENT else 0.0
+    return float(np.log(np.exp(x - shift).sum()) + shift)
 
 
 def build_settings(

@@ -195,7 +195,7 @@ class ShardedChain:
             if block.sweeps == sweeps:
                 agree(self.seats[shard], part.checkpoint())
         except MeetingBroken:
-            # Stopped, or another shard tells what is wrong.
+            # Stopped on request, or another shard raises the error.
             return replace(block, sweeps=max(min(block.sweeps, sweeps - 1), 0))
         return block
 

@@ -72,7 +72,7 @@ class Packs:
 
 
 def pack_by_draw(ensemble: Ensemble, term: np.ndarray | None = None) -> Packs:
-    """Eight neighbouring draws a group, a lane a draw: lane sums are f of each draw, without intercept.
+    """Groups of eight neighbouring draws, one lane per draw: lane sums are f of each draw, without intercept.
 
     Neighbours in a chain share most of their components, so that most packs are full.
 
@@ -92,7 +92,7 @@ def pack_by_draw(ensemble: Ensemble, term: np.ndarray | None = None) -> Packs:
 
 
 def pack_by_component(ensemble: Ensemble, column: np.ndarray) -> Packs:
-    """Terms of all draws, one group a column: lane sums add up to the sum over draws of the column.
+    """Terms of all draws, one group per column: lane sums add up to the sum over draws of the column.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Predictor:
 
     @cached_property
     def by_draw(self) -> Packs:
-        """Packs with a lane a draw."""
+        """Packs with one lane per draw."""
         return pack_by_draw(self.ensemble)
 
     def latent(self, codes: np.ndarray, offset: np.ndarray, packs: Packs | None = None) -> np.ndarray:
@@ -112,7 +112,7 @@ class Predictor:
     def latent_mean(self, codes: np.ndarray) -> np.ndarray:
         """Posterior mean of f without offset, (n,) float64.
 
-        f is linear in the terms, so that draws need not be told apart.
+        f is linear in the terms, so that draws need not be kept apart.
         """
         terms_before = np.cumsum(
             np.bincount(self.ensemble.component, minlength=len(self.ensemble.components))

@@ -1,4 +1,4 @@
-"""What is compared between chains: one list of quantities, whoever compares them and whenever."""
+"""The quantities that are compared between chains: one list for all callers."""
 
 from __future__ import annotations
 

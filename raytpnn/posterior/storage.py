@@ -135,7 +135,7 @@ def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes
 
 
 def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encoder, family: Family) -> None:
-    """Raise ValueError unless rows, features, classes and encoder of a run are those of one another."""
+    """Raise ValueError unless rows, features, classes and encoder of a run fit together."""
     names = rows.bins.names
     if list(names) != manifest["feature_names"] or names != encoder.names:
         raise ValueError("the features of data, encoder and manifest are not the same")

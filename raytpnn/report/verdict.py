@@ -41,7 +41,7 @@ def verdict_of(comparison: Comparison, table: pd.DataFrame) -> Verdict:
     """Judge a posterior by what its chains have shown and its `diagnostics()` table.
 
     What users read decides: f at rows, the log-likelihood, the noise and the importance of features and
-    components that lead. K, the intercept, the order of terms and the learned scales are told, but do not
+    components that lead. K, the intercept, the order of terms and the learned scales are listed, but do not
     decide.
     """
     answer = judge(comparison, table)

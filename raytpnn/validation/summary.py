@@ -20,6 +20,8 @@ __all__ = ["CrossValidation"]
 # Leading features whose overlap between fits is taken.
 LEADING = 20
 SIMULATIONS = 200
+# Of a count that is predicted, where its deviance is asked for.
+SMALLEST_MEAN = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,11 @@ class CrossValidation:
             )
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
         if self.family == "poisson":
-            return {"deviance": poisson_deviance(y, mean)} | found | {"crps": crps}
+            from sklearn.metrics import mean_poisson_deviance
+
+            # A mean of 0 would have an infinite deviance, which scikit-learn refuses.
+            deviance = float(mean_poisson_deviance(y, np.maximum(mean, SMALLEST_MEAN)))
+            return {"deviance": deviance} | found | {"crps": crps}
         return {"rmse": scores.rmse(y, mean)} | found | {"crps": crps}
 
     def expected_ece(self) -> float:
@@ -204,9 +210,3 @@ class CrossValidation:
     def false_discovery_rate(self) -> float:
         """Share of fits to permuted responses that are sure of some component: all of these are false."""
         return float(np.mean([fit.confident > 0 for fit in self.control])) if self.control else float("nan")
-
-
-def poisson_deviance(y: np.ndarray, mean: np.ndarray) -> float:
-    """Mean deviance of counts."""
-    mean = np.maximum(mean, 1e-300)
-    return float(2.0 * np.mean(y * np.log(np.where(y > 0, y, 1.0) / np.where(y > 0, mean, 1.0)) - (y - mean)))

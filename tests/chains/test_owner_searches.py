@@ -15,7 +15,7 @@ from support.ray_cases import local_ray
 import raytpnn
 from raytpnn.storage.lease import LeaseLost, LeaseReader, RunInUse
 from raytpnn.storage.places.place import Place
-from raytpnn.tuning.saved_steps import Kept
+from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.validation import cross_validate as validation
 
 SMALL = {"chains": 1, "warmup": 20, "draws": 20}
@@ -125,13 +125,11 @@ def test_a_folder_of_something_else_gets_no_lease(tmp_path):
 
 
 def test_a_search_that_cannot_keep_its_steps_says_so(tmp_path, monkeypatch):
-    pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
     def full(kept, setting, step, outcome):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with local_ray(1):
-        monkeypatch.setattr(Kept, "add", full)
+        monkeypatch.setattr(SavedSteps, "add", full)
         with pytest.raises(OSError, match="No space left"):
             search(tmp_path / "out")
         monkeypatch.undo()

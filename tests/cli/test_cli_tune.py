@@ -13,8 +13,6 @@ from support.ray_cases import local_ray
 import raytpnn
 from raytpnn.cli.inputs.config import read_config
 
-pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
 QUICK = ("--folds", 2, "--chains", 1, "--warmup", 60, "--draws", 60)
 
 
@@ -65,7 +63,7 @@ def test_wrong_use_on_the_command_line(data, tmp_path):
     assert "--target" in missing.stderr
     sold = (*line, "--target", "sold")
     expected = {
-        "there is no preset 'papr'; choose one of": ("--preset", "papr"),
+        "unknown preset 'papr'; choose one of": ("--preset", "papr"),
         "--vary C0 must be like C0=0.001,0.01": ("--vary", "C0"),
         "--vary C0=a must be like": ("--vary", "C0=a"),
         "give --preset paper or --vary, not both": ("--preset", "paper", "--vary", "C0=1"),

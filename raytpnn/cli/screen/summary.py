@@ -9,6 +9,7 @@ import typer
 
 from raytpnn.cli.group import CONVERGED, INTERRUPTED, NOT_CONVERGED
 from raytpnn.cli.screen.text import figure, new_console, new_table, tell
+from raytpnn.numerics.level import PERCENT
 from raytpnn.storage.places.uris import shown
 
 __all__ = ["components_table", "conclude"]
@@ -69,7 +70,7 @@ def components_table(post: Any, console: Any, most: int) -> None:
 
     components = post.components()
     tell(console, f"Leading components of {len(components):,}")
-    table = new_table("component", "order", "importance", "95% interval", "inclusion")
+    table = new_table("component", "order", "importance", f"{PERCENT} interval", "inclusion")
     for row in components.head(most).itertuples():
         table.add_row(
             Text(shorten(" x ".join(row.component), LONGEST_NAME)),

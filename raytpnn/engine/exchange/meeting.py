@@ -76,7 +76,7 @@ def map_mailbox(path: str, width: int) -> np.ndarray:
 
 
 def remove_old_mailboxes(folder: Path, prefix: str) -> None:
-    """Remove files of mailboxes that processes left which were killed: nobody has them locked."""
+    """Remove mailbox files left by killed processes: files that no process has locked."""
     for path in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             # One that was made just now may not be locked yet.
@@ -162,5 +162,5 @@ class Meeting:
         publish(self.mailbox.ctypes.data, shard, exchange)
 
     def break_off(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all shards that wait."""
         self.mailbox[BROKEN_WORD] = FAILED

@@ -149,7 +149,7 @@ class Replicas:
         return [*(adaptation_sweeps(warmup, tempering.swap_every) if tempering.adapt else []), warmup]
 
     def change_ladder(self, adapt: bool) -> None:
-        """Count anew, after adapting the temperatures to what was counted if they may still change."""
+        """Reset the counts; adapt the temperatures to them before, if these may still change."""
         temperature = self.status().temperature
         if adapt:
             rejection = self.status().rejection

@@ -13,6 +13,7 @@ from raytpnn.data.encoding.bins import Bins
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.forward.packs import pack_by_draw
 from raytpnn.forward.prediction import Predictor
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 
 __all__ = ["component_curve", "credible_bands"]
@@ -29,7 +30,7 @@ def component_curve(
     bins: Bins,
     features: str | int | Sequence[str | int],
     grid: Any = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
 ) -> pd.DataFrame:
     """f_S at the points of a grid, with credible bands.
 
@@ -52,10 +53,10 @@ def component_curve(
     Returns
     -------
     DataFrame
-        A row a point: a column a feature (ascending), `mean`, the pointwise band `low` and `high` (at each
-        point alone, f_S is within it with probability `level`, equal tails), and the simultaneous band
-        `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once with
-        probability `level`). Draws without the component count as f_S = 0.
+        One row per point: one column per feature (ascending), `mean`, the pointwise band `low` and `high`
+        (at each point alone, f_S is within it with probability `level`, equal tails), and the simultaneous
+        band `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once
+        with probability `level`). Draws without the component count as f_S = 0.
 
     Raises
     ------

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from raytpnn.families import Family
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ STATISTICS = {
 
 
 def predictive_check(
-    posterior: Posterior, draws: int = 1000, level: float = 0.95, seed: int = 0
+    posterior: Posterior, draws: int = 1000, level: float = CREDIBLE_LEVEL, seed: int = 0
 ) -> pd.DataFrame:
     """Compare statistics of the training response with those of simulated ones.
 
@@ -73,7 +74,7 @@ def predictive_check(
 
 
 class Running:
-    """Statistics of responses that come in blocks of rows, one set a draw.
+    """Statistics of responses that come in blocks of rows, one set per draw.
 
     Parameters
     ----------

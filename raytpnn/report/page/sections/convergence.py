@@ -46,13 +46,13 @@ def convergence_section(post: Posterior) -> str:
             [
                 (
                     picture(lambda figure: plot_trace(post, figure=figure), height),
-                    "Trace plots of the log-likelihood and other scalars, a line a chain",
+                    "Trace plots of the log-likelihood and other scalars, one line per chain",
                     "Traces: each line is a chain over its draws. Converged chains are level and lie on top "
                     "of each other.",
                 ),
                 (
                     picture(lambda figure: plot_ranks(post, figure=figure), height),
-                    "Rank plots of the same scalars, a line a chain",
+                    "Rank plots of the same scalars, one line per chain",
                     "Ranks: how often each chain visits the low to high part of all draws. Converged chains "
                     "stay near the dashed line.",
                 ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import PERCENT, TAILS
 from raytpnn.report import html
 from raytpnn.report.names import number, percent, shorten
 
@@ -88,9 +89,9 @@ def run_rows(post: Posterior) -> list[tuple[str, str]]:
         )
     ]
     if post.family.has_nuisance:
-        low, high = np.quantile(np.sqrt(post.draws.nuisance), [0.025, 0.975])
+        low, high = np.quantile(np.sqrt(post.draws.nuisance), TAILS)
         rows.append(
-            ("Noise, standard deviation", f"{number(low)} to {number(high)} (95% posterior interval)")
+            ("Noise, standard deviation", f"{number(low)} to {number(high)} ({PERCENT} posterior interval)")
         )
     counted = config.get("counted") or config
     if "sweeps" in counted:
