@@ -119,10 +119,10 @@ def main() -> None:
     place, asked = Place(options.out), resources(options)
     with session(options):
         table = raytpnn.prepare(data, annotation=annotation)
-        for line in table.preparation.told():
+        for line in table.preparation.sentences():
             tell(line)
         post = raytpnn.sample(
-            table, y, "bernoulli", seed=options.seed, progress=True, resources=asked, **chains, **where
+            table, y, family="bernoulli", seed=options.seed, progress=True, resources=asked, **chains, **where
         )
         tell(f"{post.draws.n_draws:,} draws of {options.chains} chains")
         genes = post.genes()
@@ -133,7 +133,7 @@ def main() -> None:
             found = raytpnn.cross_validate(
                 data,
                 y,
-                "bernoulli",
+                family="bernoulli",
                 cv=options.cv,
                 permute=options.permute,
                 seed=options.seed,

@@ -77,7 +77,9 @@ def one_fit(task: Task, rows: Any, more: dict[str, Any], seed: int, options: Any
     train, test = rows
     sampling = {name: getattr(options, name) for name in ("chains", "warmup", "draws")}
     begin = time.process_time()
-    post = raytpnn.sample(task.X.iloc[train], task.y[train], task.family, seed=seed, **sampling, **more)
+    post = raytpnn.sample(
+        task.X.iloc[train], task.y[train], family=task.family, seed=seed, **sampling, **more
+    )
     seconds = time.process_time() - begin
     X, y = task.X.iloc[test], task.y[test]
     found: dict[str, Any] = score(post, X, y)

@@ -51,7 +51,7 @@ def main():
     post = raytpnn.sample(
         X_train,
         y_train,
-        family,
+        family=family,
         chains=options.chains,
         warmup=options.warmup,
         draws=options.draws,

@@ -85,7 +85,7 @@ def compare(name: str, X: np.ndarray, y: np.ndarray, options: argparse.Namespace
     result = raytpnn.cross_validate(
         X,
         y,
-        "bernoulli",
+        family="bernoulli",
         splits=options.splits,
         seed=options.seed,
         chains=options.chains,
@@ -119,7 +119,7 @@ def control(name: str, X: np.ndarray, y: np.ndarray, options: argparse.Namespace
         post = raytpnn.sample(
             X,
             rng.permutation(y),
-            "bernoulli",
+            family="bernoulli",
             chains=options.chains,
             warmup=options.warmup,
             draws=options.draws,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from raytpnn.data.tables.openers import add_opener
+
 __version__ = "0.1.0"
 
 # Where a public name lives. Resolved when first used: importing the package costs next to nothing.
@@ -12,6 +14,8 @@ _HOMES = {
     "sample": "raytpnn.sampling",
     "resume": "raytpnn.sampling",
     "cross_validate": "raytpnn.validation.cross_validate",
+    "status": "raytpnn.chains.run.status",
+    "RunStatus": "raytpnn.chains.run.status",
     "tune": "raytpnn.tuning.tune",
     "load": "raytpnn.posterior.storage",
     "Posterior": "raytpnn.posterior.posterior",
@@ -37,6 +41,7 @@ __all__ = [
     "Prior",
     "Resources",
     "RunError",
+    "RunStatus",
     "Tempering",
     "__version__",
     "cross_validate",
@@ -46,12 +51,17 @@ __all__ = [
     "read_expression",
     "resume",
     "sample",
+    "status",
     "tune",
 ]
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from raytpnn.chains.executors.resources import Resources
+    from raytpnn.chains.run.status import RunStatus, status
     from raytpnn.data.preparation import prepare
+    from raytpnn.data.tables.tables import Table
     from raytpnn.engine.moves.options import Moves
     from raytpnn.engine.tempering.options import Tempering
     from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
@@ -71,6 +81,21 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _open_expression(path: Path) -> Table | None:
+    """Table of a file of expression data."""
+    from raytpnn.data.tables.files import is_expression_file
+
+    if not is_expression_file(path):
+        return None
+    from raytpnn.expression.expression import read_expression
+
+    return read_expression(path).as_table()
+
+
+# A file of expression data is a table too: `data`, which stands below `expression`, learns that here.
+add_opener(_open_expression)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import sys
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raytpnn.data.response import Response
-from raytpnn.families import FAMILIES
+from raytpnn.options.definition import CLASSIFIER, REGRESSOR, SAMPLE, EstimatorOptions, RegressorOptions
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
 from raytpnn.storage.places.uris import shown
@@ -22,54 +22,13 @@ from raytpnn.storage.places.uris import shown
 if TYPE_CHECKING:
     import os
 
-    from raytpnn.engine.moves.options import Moves
-    from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["BayesianTPNNClassifier", "BayesianTPNNRegressor"]
 
-# Options of `raytpnn.sample` that the estimators hand on under the same name.
-OPTIONS = (
-    "chains",
-    "warmup",
-    "draws",
-    "thin",
-    "prior",
-    "moves",
-    "feature_weights",
-    "max_bins",
-    "backend",
-    "executor",
-    "out",
-    "progress",
-    "time_limit",
-    "missing_indicators",
-    "minibatch",
-    "delayed_acceptance",
-    "max_sweeps",
-)
-
 
 class BayesianTPNN(BaseEstimator):
     """What the regressor and the classifier share.
-
-    Parameters
-    ----------
-    chains, warmup : int
-    draws, thin, max_sweeps : int, optional
-        Without `draws`, chains go on until they have converged, for at most `max_sweeps` sweeps.
-    prior : Prior, optional
-    moves : Moves, optional
-    feature_weights : None, (p,) array, "xgboost" or "marginal"
-    max_bins : int
-    backend, executor : str
-    out : path, optional
-    progress : bool
-    time_limit : float, optional
-    missing_indicators : bool
-        All as in `raytpnn.sample`.
-    random_state : int, RandomState instance or None
-        An int is the seed of the sampler: the same seed gives the same draws. Otherwise a seed is drawn.
 
     Attributes
     ----------
@@ -82,47 +41,8 @@ class BayesianTPNN(BaseEstimator):
     """
 
     posterior_: Posterior
-
-    def __init__(
-        self,
-        *,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int | None = None,
-        thin: int | None = None,
-        prior: Prior | None = None,
-        moves: Moves | None = None,
-        feature_weights: Any = None,
-        max_bins: int = 255,
-        backend: str = "auto",
-        executor: str = "auto",
-        out: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-        time_limit: float | None = None,
-        missing_indicators: bool = False,
-        minibatch: int | None = None,
-        delayed_acceptance: bool = False,
-        max_sweeps: int | None = None,
-        random_state: Any = None,
-    ):
-        self.chains = chains
-        self.warmup = warmup
-        self.draws = draws
-        self.thin = thin
-        self.prior = prior
-        self.moves = moves
-        self.feature_weights = feature_weights
-        self.max_bins = max_bins
-        self.backend = backend
-        self.executor = executor
-        self.out = out
-        self.progress = progress
-        self.time_limit = time_limit
-        self.missing_indicators = missing_indicators
-        self.minibatch = minibatch
-        self.delayed_acceptance = delayed_acceptance
-        self.max_sweeps = max_sweeps
-        self.random_state = random_state
+    out: str | os.PathLike[str] | None
+    random_state: Any
 
     def _to_show(self) -> BayesianTPNN:
         """Copy that holds no credentials of the URI it writes to."""
@@ -168,7 +88,10 @@ class BayesianTPNN(BaseEstimator):
 
     def _fit(self, X: Any, y: np.ndarray | Response, family: str, sample_weight: Any, offset: Any) -> None:
         """Sample the posterior from a table and a response already checked."""
-        options = {name: getattr(self, name) for name in OPTIONS}
+        options = {
+            name: value for name, value in self.get_params(deep=False).items() if name in SAMPLE.options
+        }
+        options |= {"family": family, "seed": self._seed()}
         weight = None if sample_weight is None else np.asarray(sample_weight)
         if weight is not None and weight.size and not np.any(weight):
             raise ValueError(
@@ -176,9 +99,7 @@ class BayesianTPNN(BaseEstimator):
                 "raytpnn.sample gives the prior"
             )
         with quiet():
-            self.posterior_ = sample(
-                X, y, family, seed=self._seed(), sample_weight=weight, offset=offset, **options
-            )
+            self.posterior_ = sample(X, y, sample_weight=weight, offset=offset, **options)
         # Seen from the line that called `fit`.
         warn_unless_converged(self.posterior_, stacklevel=3)
 
@@ -210,18 +131,14 @@ class BayesianTPNN(BaseEstimator):
         return self._table(X, reset=False)
 
 
+@REGRESSOR.describe
 class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
     """Regression by a Bayesian tensor product neural network.
 
     Parameters
     ----------
-    family : {"gaussian", "poisson"}
-        Distribution of the response: a real number with noise, or a count.
-    chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
-        As in `raytpnn.sample`.
-    random_state : int, RandomState instance or None
-        An int is the seed of the sampler.
+    **options
+        Those of `raytpnn.options.definition.RegressorOptions`.
 
     Attributes
     ----------
@@ -231,50 +148,11 @@ time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         Only if X was a table with text names.
     """
 
-    def __init__(
-        self,
-        family: str = "gaussian",
-        *,
-        chains: int = 4,
-        warmup: int = 1000,
-        draws: int | None = None,
-        thin: int | None = None,
-        prior: Prior | None = None,
-        moves: Moves | None = None,
-        feature_weights: Any = None,
-        max_bins: int = 255,
-        backend: str = "auto",
-        executor: str = "auto",
-        out: str | os.PathLike[str] | None = None,
-        progress: bool = False,
-        time_limit: float | None = None,
-        missing_indicators: bool = False,
-        minibatch: int | None = None,
-        delayed_acceptance: bool = False,
-        max_sweeps: int | None = None,
-        random_state: Any = None,
-    ):
-        super().__init__(
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            thin=thin,
-            prior=prior,
-            moves=moves,
-            feature_weights=feature_weights,
-            max_bins=max_bins,
-            backend=backend,
-            executor=executor,
-            out=out,
-            progress=progress,
-            time_limit=time_limit,
-            missing_indicators=missing_indicators,
-            minibatch=minibatch,
-            delayed_acceptance=delayed_acceptance,
-            max_sweeps=max_sweeps,
-            random_state=random_state,
-        )
-        self.family = family
+    family: str
+
+    @REGRESSOR.describe
+    def __init__(self, **options: Unpack[RegressorOptions]):
+        self.__dict__.update(REGRESSOR.given(options, "BayesianTPNNRegressor"))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BayesianTPNNRegressor:
         """Sample the posterior.
@@ -290,9 +168,7 @@ time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         offset : (n,), optional
             Known part of f; for counts, the log of the exposure.
         """
-        regression = [name for name, family in FAMILIES.items() if not family.binary]
-        if self.family not in regression:
-            raise ValueError(f"family must be {' or '.join(map(repr, regression))}, got {self.family!r}")
+        REGRESSOR.options["family"].check("family", self.family)
         X, y = self._table(X, reset=True), checked_response(y, "BayesianTPNNRegressor")
         self._fit(X, y, self.family, sample_weight, offset)
         return self
@@ -320,16 +196,14 @@ time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
         return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
 
 
+@CLASSIFIER.describe
 class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     """Classification into two classes by a Bayesian tensor product neural network.
 
     Parameters
     ----------
-    chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, executor, out, progress, \
-time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
-        As in `raytpnn.sample`.
-    random_state : int, RandomState instance or None
-        An int is the seed of the sampler.
+    **options
+        Those of `raytpnn.options.definition.EstimatorOptions`.
 
     Attributes
     ----------
@@ -342,6 +216,10 @@ time_limit, missing_indicators, minibatch, delayed_acceptance, max_sweeps
     """
 
     classes_: np.ndarray
+
+    @CLASSIFIER.describe
+    def __init__(self, **options: Unpack[EstimatorOptions]):
+        self.__dict__.update(CLASSIFIER.given(options, "BayesianTPNNClassifier"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

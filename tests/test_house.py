@@ -34,18 +34,6 @@ FLOORS = (
     "cli",
 )
 MOST_MODULES = 14
-# Arrows upwards that are known, each with its reason.
-UPWARDS = {
-    ("raytpnn.data.tables.files", "raytpnn.expression.expression"): (
-        "as_table opens any file by its ending, and some endings are of expression data"
-    ),
-}
-# Rooms of one floor that import each other, each with its reason. Imports for types alone do not count here.
-BOTH_WAYS = {
-    ("raytpnn.engine.jit", "raytpnn.engine.sweeps"): (
-        "function_table imports the sweeps when a function is asked for: that declares all of them"
-    ),
-}
 # Floors that may import Ray.
 RAY = {"parallel", "chains", "validation", "tuning"}
 
@@ -139,22 +127,18 @@ def room_of(module: str, packages: set[str]) -> str:
     return module if folder.count(".") <= 1 else folder
 
 
-def round_trips(arrows: list[Arrow], packages: set[str], known: set[tuple[str, str]]) -> list[set[str]]:
-    """Sets of rooms that import each other, in one step or several; arrows that are known are left out."""
+def round_trips(arrows: list[Arrow], packages: set[str]) -> list[set[str]]:
+    """Sets of rooms that import each other, in one step or several."""
     graph: dict[str, set[str]] = {}
     for arrow in arrows:
-        if (
-            arrow.types_only
-            or arrow[:2] in UPWARDS
-            or not floor_of(arrow.source)
-            or not floor_of(arrow.target)
-        ):
+        # Imports for types alone do not count here.
+        if arrow.types_only or not floor_of(arrow.source) or not floor_of(arrow.target):
             continue
         own, other = room_of(arrow.source, packages), room_of(arrow.target, packages)
         if arrow.source.rpartition(".")[0] == arrow.target.rpartition(".")[0]:
             # Neighbours in one folder.
             continue
-        if own != other and (own, other) not in known:
+        if own != other:
             graph.setdefault(own, set()).add(other)
 
     def reached(start: str) -> set[str]:
@@ -201,17 +185,11 @@ def test_every_module_stands_on_a_floor(arrows):
 
 
 def test_imports_go_one_way(arrows):
-    assert upwards(arrows) == set(UPWARDS)
+    assert upwards(arrows) == set()
 
 
 def test_no_rooms_import_each_other(arrows):
-    assert round_trips(arrows, packages_of(ROOT), set(BOTH_WAYS)) == []
-    # None is known that is gone.
-    rooms = {
-        (room_of(arrow.source, packages_of(ROOT)), room_of(arrow.target, packages_of(ROOT)))
-        for arrow in arrows
-    }
-    assert set(BOTH_WAYS) <= rooms
+    assert round_trips(arrows, packages_of(ROOT)) == []
 
 
 def test_ray_is_imported_where_it_belongs(arrows):
@@ -291,12 +269,10 @@ def test_an_arrow_to_a_public_name_is_found(house):
 
 def test_a_round_trip_between_rooms_is_found(house):
     root, write = house
-    assert round_trips(arrows_of(root), packages_of(root), set()) == []
+    assert round_trips(arrows_of(root), packages_of(root)) == []
     write("engine/rows/passes.py", "def f():\n    from raytpnn.engine.moves.birth import x\n")
-    arrows = arrows_of(root)
     both = {"raytpnn.engine.moves", "raytpnn.engine.rows"}
-    assert round_trips(arrows, packages_of(root), set()) == [both]
-    assert round_trips(arrows, packages_of(root), {("raytpnn.engine.rows", "raytpnn.engine.moves")}) == []
+    assert round_trips(arrows_of(root), packages_of(root)) == [both]
 
 
 def test_a_crowded_room_is_found(house):

@@ -1,4 +1,4 @@
-"""What running chains on Ray costs: throughput beside bare threads, the coordinator's share, memory.
+"""What running chains on Ray costs: throughput beside bare threads, the scheduler's share, memory.
 
     python examples/benchmarks/chains.py                    both
     python examples/benchmarks/chains.py throughput memory  some of them
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,12 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
 from raytpnn import Moves, Prior, Resources
-from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length, make_plan
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.rows.rows_io import TrainingRows
@@ -82,15 +83,20 @@ def in_bare_threads(plan):
     return time.perf_counter() - begin
 
 
+def config_of(plan):
+    """What a run keeps of its options, as far as workers need it."""
+    return {"prior": asdict(plan.prior), "moves": asdict(plan.moves)}
+
+
 def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
-    """Seconds of all blocks on Ray, the coordinator's CPU seconds, and what `look` saw of the executor."""
-    run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
+    """Seconds of all blocks on Ray, the scheduler's CPU seconds, and what `look` saw of the executor."""
+    run = Run.begin(Place(folder), plan, rows, encoder, None, config_of(plan))
     resources = Resources(workers=workers, cpus=cpus)
     version = run.manifest["versions"]["raytpnn"]
-    executor = RayExecutor(str(folder), plan.length.chains, resources, Reporter(), version)
+    executor = RayPool(str(folder), plan.length.chains, resources, Reporter(), version)
     while len(executor.ready) < workers:
         executor.grow()
-        executor.welcome(0.1)
+        executor.admit(0.1)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
     seen = []
     reporter = Reporter()
@@ -98,12 +104,12 @@ def on_ray(plan, rows, encoder, folder, workers=WORKERS, cpus=1.0, look=None):
         reporter.update = lambda chains, where: seen.append(look(executor)) if not seen else None
     cpu = time.process_time()
     begin = time.perf_counter()
-    run_blocks(executor, plan.length, empty_journal(plan), monitor, Goal(), reporter)
+    run_blocks(executor, plan.length, new_ledger(plan.length), monitor, Goal(), reporter)
     return time.perf_counter() - begin, time.process_time() - cpu, seen
 
 
 def throughput():
-    print("| data | sweeps a chain | bare threads, s | Ray, s | throughput | coordinator's CPU |")
+    print("| data | sweeps a chain | bare threads, s | Ray, s | throughput | scheduler's CPU |")
     print("|---|---|---|---|---|---|")
     for (name, encoder, rows), length in (
         (boston_rows(), Length(4, 1000, 4000)),

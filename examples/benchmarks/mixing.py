@@ -98,7 +98,7 @@ def settings_of(label: str, task: Task, options: argparse.Namespace) -> dict[str
 def sweeps_that_fit(task: Task, kind: dict[str, Any], seconds: float, warmup: int) -> int:
     """Sweeps a chain can do in that time, from a short run past the start, where states are small."""
     begin = time.process_time()
-    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=warmup, draws=200, **kind)
+    raytpnn.sample(task.X, task.y, family=task.family, chains=1, warmup=warmup, draws=200, **kind)
     return int(seconds / (time.process_time() - begin) * (warmup + 200))
 
 
@@ -111,7 +111,7 @@ def assess(values: np.ndarray) -> tuple[float, float]:
 def measure(name: str, task: Task, label: str, options: argparse.Namespace) -> str:
     """One row of the table."""
     kind = settings_of(label, task, options)
-    raytpnn.sample(task.X, task.y, task.family, chains=1, warmup=1, draws=1, **kind)
+    raytpnn.sample(task.X, task.y, family=task.family, chains=1, warmup=1, draws=1, **kind)
     warmup, sweeps = options.warmup, options.sweeps
     if options.seconds is not None:
         total = sweeps_that_fit(task, kind, options.seconds, min(warmup, 1000))
@@ -124,7 +124,7 @@ def measure(name: str, task: Task, label: str, options: argparse.Namespace) -> s
         post = raytpnn.sample(
             task.X,
             task.y,
-            task.family,
+            family=task.family,
             chains=options.chains,
             warmup=warmup,
             draws=sweeps // thin,

@@ -1,9 +1,9 @@
-"""How many chains one coordinator can lead: its load, storage traffic and object store, 10 to 1,000 chains.
+"""How many chains one scheduler can lead: its load, storage traffic and object store, 10 to 1,000 chains.
 
     python examples/benchmarks/scaling.py                          the table
-    python examples/benchmarks/scaling.py --chains 1000 --profile  where the coordinator's time goes
+    python examples/benchmarks/scaling.py --chains 1000 --profile  where the scheduler's time goes
 
-The coordinator, its monitor, its journal and its side of Ray are the real ones. The workers are stand-ins: a
+The scheduler, its monitor, its ledger and its side of Ray are the real ones. The workers are stand-ins: a
 few processes play all of them, wait as long as a block would take and send the report of a real block,
 recorded before, so that two cores can play a thousand. What workers would write is counted, not written.
 """
@@ -23,19 +23,20 @@ from pathlib import Path
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray
-from chains import boston_rows, plan_of
+from chains import boston_rows, config_of, plan_of
 
 from raytpnn import Resources
-from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_gang import READY, Gang
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.block_log import BlockLog
 from raytpnn.chains.observe.metrics import RunMetrics
 from raytpnn.chains.observe.progress import LineReporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
-from raytpnn.chains.work.worker import ChainHost
+from raytpnn.chains.work.choose_worker import chain_worker
 from raytpnn.storage.formats.checkpoint import checkpoint_name, draws_name
 from raytpnn.storage.places.place import Place
 
@@ -43,9 +44,9 @@ from raytpnn.storage.places.place import Place
 PLAYERS = 2
 WORKERS_A_NODE = 32
 HEADINGS = (
-    *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "coordinator, CPU ms a block", "share of a core"),
+    *("chains", f"nodes of {WORKERS_A_NODE}", "s a block", "scheduler, CPU ms a block", "share of a core"),
     *("last R-hat, CPU s (draws a chain)", "to storage, MB/s (files/s)", "object store, MB"),
-    "coordinator's memory, MB more",
+    "scheduler's memory, MB more",
 )
 
 
@@ -53,10 +54,9 @@ def record(folder, block_sweeps):
     """Report on a real block that kept draws, and how many bytes its two files have."""
     name, encoder, rows = boston_rows()
     plan = plan_of(rows, Length(1, block_sweeps, block_sweeps, block_sweeps=block_sweeps))
-    run = Run.begin(Place(folder), plan, rows, encoder, None, {"prior": {}, "moves": {}})
-    host = ChainHost(run.plan(run.rows()), run.store)
-    host.run_block(0, 0)
-    report = host.run_block(0, 1)
+    run = Run.begin(Place(folder), plan, rows, encoder, None, config_of(plan))
+    worker = chain_worker(run.plan(run.rows()), run.store)
+    _, report = worker.run_blocks([0], [0, 1])
     files = [Path(folder) / file for file in (checkpoint_name(0, 1), draws_name(0, 1))]
     return name, plan, rows, report, [file.stat().st_size for file in files]
 
@@ -109,7 +109,17 @@ class Played:
         self.progress = Method(player.progress)
 
 
-class PlayedExecutor(RayExecutor):
+class PlayedGang(Gang):
+    """A gang of one worker that is there already."""
+
+    def __init__(self, asked, actor, where):
+        self.asked, self.size, self.transport, self.stage = asked, 1, "", READY
+        self.actors, self.where, self.waiting, self.answered_calls = [actor], [where], [], []
+        self.since = self.answered = time.monotonic()
+        self.moved = None, self.since
+
+
+class PlayedExecutor(RayPool):
     """The real executor, but for where its workers come from."""
 
     def __init__(self, chains, report, seconds):
@@ -117,13 +127,13 @@ class PlayedExecutor(RayExecutor):
         self.players = [Player.remote(report, seconds) for _ in range(PLAYERS)]
         node = ray.get_runtime_context().get_node_id()
         for number in range(chains):
-            self.workers.append(Played(self.players[number % PLAYERS], number))
-            self.ready[number] = {"node": node, "ip": "", "pid": number, "width": 1}
+            where = {"node": node, "ip": "", "pid": number, "width": 1}
+            self.gangs[number] = PlayedGang(self.asked, Played(self.players[number % PLAYERS], number), where)
 
     def close(self):
         for player in self.players:
             ray.kill(player)
-        self.workers, self.ready, self.tasks = [], {}, {}
+        self.gangs, self.tasks, self.questions = {}, {}, {}
 
 
 class Quiet(LineReporter):
@@ -169,16 +179,16 @@ def peak_megabytes():
 
 
 def lead(plan, rows, report, chains, blocks, seconds, goal, folder):
-    """Lead so many chains for so many blocks; returns the coordinator's figures."""
+    """Lead so many chains for so many blocks; returns the scheduler's figures."""
     step = plan.length.block_sweeps
     length = Length(chains, 0, step * blocks, block_sweeps=step)
     executor = PlayedExecutor(chains, report, seconds)
     monitor = TimedMonitor(chains, rows.bins.names, plan.watched)
     reporter = Quiet(length.sweeps, length.warmup)
-    journal = empty_journal(replace(plan, length=length))
-    observers = [BlockLog(Place(folder), length, reporter, True), RunMetrics(str(folder), length, 0)]
+    ledger = new_ledger(length)
+    observers = [BlockLog(Place(folder), length, reporter, "ray"), RunMetrics(str(folder), length, 0)]
     memory, cpu, begin = peak_megabytes(), time.process_time(), time.monotonic()
-    finish = run_blocks(executor, length, journal, monitor, goal, reporter, None, observers)
+    finish = run_blocks(executor, length, ledger, monitor, goal, reporter, None, observers)
     wall = time.monotonic() - begin
     cpu = time.process_time() - cpu
     return {
@@ -200,7 +210,7 @@ def main():
     parser.add_argument("--seconds", type=float, nargs="*", default=[1.0, 10.0], help="that a block takes")
     parser.add_argument("--blocks", type=int, default=6, help="of each chain")
     parser.add_argument("--no-target", action="store_true", help="look at R-hat for display only")
-    parser.add_argument("--profile", action="store_true", help="show where the coordinator's time goes")
+    parser.add_argument("--profile", action="store_true", help="show where the scheduler's time goes")
     options = parser.parse_args()
     ray.init(
         address="local",

@@ -21,7 +21,7 @@ import numpy as np
 
 from raytpnn.chains.shards.carrier import Carrier
 from raytpnn.chains.shards.transport import GlooGroup
-from raytpnn.engine.chain import Chain, Place, take_place
+from raytpnn.engine.chain import Chain, ShardPlace, take_place
 from raytpnn.engine.exchange.mailbox import new_mailbox
 from raytpnn.engine.exchange.meeting import Meeting, map_mailbox
 from raytpnn.engine.sharded_chain import room_width, shard_of
@@ -55,7 +55,7 @@ class Member:
         self.alone: Chain | None = None
         plan = plan_of(simulate(n))
         made_of = plan.settings, plan.first_state(0), run_block, plan.watched
-        place = Place(2, self.shard, self.mailboxes["memory"])
+        place = ShardPlace(2, self.shard, self.mailboxes["memory"])
         self.half = Chain(shard_of(plan.problem, 2, self.shard), *made_of, place)
         if self.shard:
             return b""
@@ -68,7 +68,7 @@ class Member:
         chain = self.alone if way == "alone" else self.half
         assert chain is not None
         if way != "alone":
-            take_place(chain.work, Place(2, self.shard, self.mailboxes[way]))
+            take_place(chain.work, ShardPlace(2, self.shard, self.mailboxes[way]))
         cost = timed(chain, state, WARMED, sweeps)
         return cost.wall, int(chain.state.K), hashlib.sha256(chain.checkpoint()).hexdigest()
 

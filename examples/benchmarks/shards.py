@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 # Before any numerical library is loaded: it limits their threads.
@@ -32,7 +33,7 @@ import numpy as np
 from numba import njit
 
 from raytpnn.data.rows.rows_io import TrainingRows
-from raytpnn.engine.chain import Chain, Place, new_work
+from raytpnn.engine.chain import Chain, ShardPlace, new_work
 from raytpnn.engine.exchange.mailbox import LINE_WORDS, meet, new_mailbox
 from raytpnn.engine.exchange.meeting import map_mailbox
 from raytpnn.engine.rows.subset_options import SubsetUse, resolve_subsets
@@ -118,7 +119,7 @@ def exchange_often(work, times):
 def work_at(mailbox: np.ndarray, shards: int, shard: int):
     """Scratch space of a shard of a tiny problem, for exchanges alone."""
     plan = plan_of(simulate(500, 5))
-    return new_work(plan.problem, plan.settings, Place(shards, shard, mailbox))
+    return new_work(plan.problem, plan.settings, ShardPlace(shards, shard, mailbox))
 
 
 def seconds_of_exchange(mailbox: np.ndarray, shards: int, shard: int, times: int) -> float:
@@ -176,7 +177,7 @@ def actors(repetitions: int) -> None:
             """Seconds in which shards on GPUs exchange the five sums of a pass, once the host has them."""
             width = room_width(plan_of(simulate(500, 5)).settings, None)
             mailbox = new_mailbox(width) if path is None else map_mailbox(path, width)
-            seat = Meeting(mailbox, width, 2, shard, seat_of(Place(2, shard, mailbox)))
+            seat = Meeting(mailbox, width, 2, shard, seat_of(ShardPlace(2, shard, mailbox)))
             if path is None:
                 self.carrier = Carrier(seat, GlooGroup(2, shard, name))
             exchange, sums = StripeExchange(seat), np.ones((16, 5))
@@ -228,9 +229,9 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
     """What a process holds after it has read a shard and run a sweep, as JSON; for `memory`."""
     from raytpnn.chains.run.run import Run
     from raytpnn.engine.sweeps.sweep import run_block
-    from raytpnn.storage.places.place import Place as Folder
+    from raytpnn.storage.places.place import Place
 
-    opened = Run.open(Folder(run))
+    opened = Run.open(Place(run))
     tiny = plan_of(simulate(500, 5)).new_chain()
     tiny.run(0, 1, 1, 1)
     # What libraries take when they are first used has nothing to do with rows.
@@ -247,14 +248,14 @@ def memory_of_shard(run: str, shards: int, shard: int) -> None:
 def memory(n: int) -> None:
     from raytpnn.chains.run.run import Run
     from raytpnn.data.encoding.encoder import Encoder
-    from raytpnn.storage.places.place import Place as Folder
+    from raytpnn.storage.places.place import Place
 
     encoder, _ = Encoder.fit(np.random.default_rng(0).normal(size=(20, 2)))
     with tempfile.TemporaryDirectory() as folder:
         rows = simulate(n)
-        run = Run.begin(
-            Folder(f"{folder}/run"), plan_of(rows, 2), rows, encoder, None, {"prior": {}, "moves": {}}
-        )
+        plan = plan_of(rows, 2)
+        config = {"prior": asdict(plan.prior), "moves": asdict(plan.moves)}
+        run = Run.begin(Place(f"{folder}/run"), plan, rows, encoder, None, config)
         print(f"{'shards':>7} {'rows of shard':>14} {'own MB':>8} {'bytes a row':>12} {'mapped MB':>10}")
         for shards in (1, 2, 4, 8):
             command = [sys.executable, __file__, "--shard-of", run.place.uri, str(shards)]

@@ -14,7 +14,7 @@ skips data sets that are not there and says so, runs its cases as Ray tasks (`--
 after the other with `--executor threads`, with the same results. All figures are mean (standard error over
 splits). A number in square brackets is that of splits, where it is not the row's.
 
-- **default**: `raytpnn.sample(X, y, family, draws=1000)`, four chains of 1,000 + 1,000 sweeps, nothing
+- **default**: `raytpnn.sample(X, y, family=family, draws=1000)`, four chains of 1,000 + 1,000 sweeps, nothing
   tuned.
 - **paper**: `Moves.paper()`, the paper's sampler with the errata applied, features proposed by XGBoost,
   prior settings from the paper's grid; four chains of 1,000 + 1,000.

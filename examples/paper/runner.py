@@ -213,7 +213,7 @@ def on_ray(
     from raytpnn.chains.executors.resources import Resources
     from raytpnn.chains.observe.progress import make_reporter
     from raytpnn.engine.precompile import compile_all
-    from raytpnn.validation.execute import cpus_a_task
+    from raytpnn.parallel.ray_tasks import cpus_per_task
 
     with RaySession(address, Resources(), make_reporter(False)):
         import ray
@@ -221,7 +221,7 @@ def on_ray(
         # Else every worker would compile for itself.
         compile_all()
         chains = max(int(case.settings.get("chains", 1)) for case in cases)
-        cpus = cpus_a_task(ray, min(len(cases), jobs or len(cases)), chains)
+        cpus = cpus_per_task(min(len(cases), jobs or len(cases)), chains)
         # Workers import this package from where it is here.
         environment = {"env_vars": {"PYTHONPATH": search_path(), "RAYTPNN_THREADS": str(cpus)}}
         remote = ray.remote(num_cpus=cpus, max_retries=2, runtime_env=environment)(run_one)

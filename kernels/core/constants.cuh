@@ -3,14 +3,17 @@
 
 namespace raytpnn {
 
+// raytpnn.model.limits
+constexpr int MOST_TERMS = 1024;
+constexpr int MOST_VARIABLES = 16;
+constexpr int GAMMA_SLOTS = 1048576;
+
 // raytpnn.numerics.lanes
 constexpr int LANES = 256;
 constexpr int BLOCK = 4096;
 constexpr int STRIPES = 16;
 
 // raytpnn.engine.records
-constexpr int MOST_TERMS = 1024;
-constexpr int MOST_VARIABLES = 16;
 constexpr int N_SCALARS = 6;
 constexpr int INTERCEPT = 0;
 constexpr int NUISANCE = 1;
@@ -84,6 +87,9 @@ constexpr int FEISTEL_ROUNDS = 8;
 constexpr unsigned int MIX_0 = 0x85ebca6bu;
 constexpr unsigned int MIX_1 = 0xc2b2ae35u;
 
+// raytpnn.engine.rows.feature_sets
+constexpr double LEAST_SHARE = 0x1.0000000000000p-20;
+
 // raytpnn.engine.rows.factor_tables
 constexpr double SMALLEST_MEAN = 0x1.4484bfeebc2a0p-100;
 constexpr double SMALLEST_HEIGHT = 0x1.5798ee2308c3ap-27;
@@ -97,9 +103,6 @@ constexpr double UNIFORM_PRECISION = 0x1.8000000000000p+3;
 
 // raytpnn.engine.moves.scalars
 constexpr double WALK_WIDTH = 0x1.3333333333333p+1;
-
-// raytpnn.engine.moves.proposed_term
-constexpr int GAMMA_SLOTS = 1048576;
 
 // raytpnn.engine.moves.birth_death
 constexpr int COPY_ATTEMPT = 17;
@@ -115,6 +118,7 @@ constexpr int PROPOSED = 0;
 constexpr int PASSED = 1;
 constexpr int ACCEPTED = 2;
 constexpr int ROWS = 3;
+constexpr int N_COUNTS = 4;
 
 // raytpnn.engine.moves.random_walk
 constexpr double WALK_ACCEPTANCE = 0x1.3333333333333p-2;

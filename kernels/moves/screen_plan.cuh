@@ -69,11 +69,22 @@ UNIT void choose_screening(State* state) {
     }
 }
 
+// Start the account anew.
+UNIT void forget_screening(State* state) {
+    for (int way = 0; way < 2; ++way) {
+        state->jump[way] = 0.0;
+        for (int group = 0; group < N_SCREENS; ++group)
+            for (int count = 0; count < N_COUNTS; ++count) state->screen_tally[group][way][count] = 0;
+    }
+}
+
 // Set which groups are screened in sweep number `index`. If that is to be found out: none in the first third of
-// warm-up, all in every other sweep of the second, those that it pays for from then on.
+// warm-up, all in every other sweep of the second, those that it pays for from then on. The account is of the second
+// third alone.
 UNIT void set_screens(long long index, long long warmup) {
     const long long delayed = chain.settings->delayed;
     const bool tuned = delayed == DELAYED_IF_IT_PAYS;
+    if (tuned && index == warmup / 3) forget_screening(chain.state);
     if (tuned && index == 2 * warmup / 3) choose_screening(chain.state);
     chain.screening = 0;
     for (int group = 0; group < N_SCREENS; ++group) {

@@ -25,20 +25,45 @@ INTERNAL void sort_set(const int* features, int d) {
     }
 }
 
+// Sum of the feature weights outside the set, feature by feature.
+UNIT double sum_off_set(const int* features, int d) {
+    const double* weight = at<const double>(chain.problem->feature_weight);
+    double total = 0.0;
+    for (int j = 0; j < chain.problem->p; ++j)
+        if (!contains(features, d, j)) total += weight[j];
+    return total;
+}
+
 // Total feature weight outside the set.
 INTERNAL double weight_off_set(const int* features, int d) {
     const double* weight = at<const double>(chain.problem->feature_weight);
-    double total = at<const double>(chain.problem->cumulative)[chain.problem->p];
+    const double whole = at<const double>(chain.problem->cumulative)[chain.problem->p];
+    double total = whole;
     for (int i = 0; i < d; ++i) total -= weight[features[i]];
-    return total;
+    return total < LEAST_SHARE * whole ? sum_off_set(features, d) : total;
+}
+
+// First feature outside the set at which the sum of sum_off_set exceeds the target.
+UNIT int pick_off_set(const int* features, int d, double target) {
+    const double* weight = at<const double>(chain.problem->feature_weight);
+    int picked = -1;
+    double total = 0.0;
+    for (int j = 0; j < chain.problem->p && total <= target; ++j) {
+        if (contains(features, d, j)) continue;
+        total += weight[j];
+        picked = j;
+    }
+    return picked;
 }
 
 // A feature outside the set, by weight, from one uniform; -1 if rounding led into the set.
 UNIT int draw_off_set(const int* features, int d, double u) {
     const double* weight = at<const double>(chain.problem->feature_weight);
     const double* cumulative = at<const double>(chain.problem->cumulative);
+    const double total = weight_off_set(features, d);
+    double target = u * total;
+    if (total < LEAST_SHARE * cumulative[chain.problem->p]) return pick_off_set(features, d, target);
     sort_set(features, d);
-    double target = u * weight_off_set(features, d);
     for (int i = 0; i < d; ++i) {
         const int member = chain.sorted_set[i];
         if (target >= cumulative[member]) target += weight[member];

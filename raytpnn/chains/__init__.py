@@ -8,9 +8,9 @@ monitoring    R-hat and effective draws while the chains run.
 observe       Those who look on while chains run: the screen, a log, metrics. They change no draw.
 run           A run on disk or in memory: what is there, who owns it, how it is mended.
 schedule      Which block is next, and when to stop.
-shards        Chains whose rows are in shards, on Ray: a team of actors for each chain.
+shards        Shards of a chain that are different processes: how they exchange sums.
 work          Workers: each runs blocks of a chain from the state that the block before left.
-block_report  What is told about a finished block.
+block_report  The report on a finished block.
 outcome       The account of a run that is kept with it: what it was asked to be, and how it went.
 plan          Everything that defines a run's chains: from it any block can be computed, anywhere.
 run_chains    A run from its first block, or the first that is missing, to its end, on threads or on Ray.

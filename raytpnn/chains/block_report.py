@@ -1,4 +1,4 @@
-"""What is told about a finished block."""
+"""The report on a finished block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_COUNT = 1 << 53
 
 @dataclass(frozen=True)
 class BlockReport:
-    """What a worker tells about a finished block.
+    """The report of a worker on a finished block.
 
     Attributes
     ----------
@@ -31,6 +31,10 @@ class BlockReport:
         Proposals and acceptances of every move since the chain began.
     watched : Watched or None
         None if the block kept no draws.
+    draws : int
+        Draws that the block kept.
+    draws_sha256 : str or None
+        Checksum of their file, computed when it was written: it need not be read back to be known.
     usage : dict of int to int
         How many terms hold each feature after the block; empty if nobody learns from it.
     ladder : dict
@@ -50,6 +54,8 @@ class BlockReport:
     loglik: float
     acceptance: dict[str, tuple[int, int]]
     watched: Watched | None
+    draws: int = 0
+    draws_sha256: str | None = None
     usage: dict[int, int] = field(default_factory=dict)
     ladder: dict[str, Any] = field(default_factory=dict)
     screening: dict[str, Any] = field(default_factory=dict)
@@ -59,12 +65,12 @@ class BlockReport:
     def facts(self) -> dict[str, Any]:
         """What a checkpoint keeps of it; the same whoever ran the block."""
         loglik = None if math.isnan(self.loglik) else self.loglik
-        told: dict[str, Any] = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
+        facts: dict[str, Any] = {"terms": self.terms, "loglik": loglik, "acceptance": self.acceptance}
         if self.usage:
-            told["usage"] = list(self.usage.items())
+            facts["usage"] = list(self.usage.items())
         if self.screening:
-            told["screening"] = self.screening
-        return told | {"ladder": self.ladder} if self.ladder else told
+            facts["screening"] = self.screening
+        return facts | {"ladder": self.ladder} if self.ladder else facts
 
     @staticmethod
     def of(checkpoint: Checkpoint) -> BlockReport:
@@ -86,6 +92,8 @@ class BlockReport:
                     for move, (tried, taken) in mapping(facts["acceptance"], "acceptance").items()
                 },
                 watched=watched,
+                draws=checkpoint.draws,
+                draws_sha256=checkpoint.draws_sha256,
                 usage={
                     whole(feature, "a feature", 0, MOST_COUNT): whole(terms, "terms", 0, MOST_COUNT)
                     for feature, terms in facts.get("usage", [])

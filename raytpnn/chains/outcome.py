@@ -9,65 +9,53 @@ import numpy as np
 
 from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Length, Plan
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.run_chains import RunSetup
-from raytpnn.chains.schedule.scheduler import Finish, Journal
+from raytpnn.chains.schedule.scheduler import Finish
 from raytpnn.convergence.tempering import TemperingReport
 
-__all__ = ["options_of", "outcome_of"]
+__all__ = ["outcome_of", "settings_of"]
 
 
-def options_of(
-    plan: Plan,
-    feature_weights: Any,
-    max_bins: int,
-    minibatch: int | None = None,
-    delayed_acceptance: bool = False,
-) -> dict[str, Any]:
-    """What the run was asked to be."""
-    named = feature_weights is None or isinstance(feature_weights, str)
-    length = asdict(plan.length)
+def settings_of(plan: Plan) -> dict[str, Any]:
+    """Settings of the chains with every rule resolved, which is what later versions go on with."""
     return {
         "family": plan.family.name,
-        "seed": plan.seed,
-        **length,
+        **asdict(plan.length),
         "prior": asdict(plan.prior),
         "moves": asdict(plan.moves),
-        "feature_weights": feature_weights if named else "array",
-        "max_bins": max_bins,
         "backend": plan.backend,
         "shards": plan.shards,
-        "minibatch": minibatch,
-        "delayed_acceptance": delayed_acceptance,
         "subset_rows": plan.subsets.rows,
     }
 
 
-def outcome_of(plan: Plan, journal: Journal, finish: Finish, ways: RunSetup) -> dict[str, Any]:
+def outcome_of(plan: Plan, ledger: Ledger, finish: Finish, setup: RunSetup) -> dict[str, Any]:
     """How it went."""
-    last = [reports[max(reports)] if reports else None for reports in journal.reports]
+    last = [reports[max(reports)] if reports else None for reports in ledger.reports]
     return {
-        "executor": "ray" if ways.on_ray else "threads",
+        "executor": setup.executor,
         "stopped": finish.stopped,
-        "target_rhat": ways.goal.rhat,
-        "target_ess": ways.goal.ess,
+        "target_rhat": setup.goal.rhat,
+        "target_ess": setup.goal.ess,
         "converged": finish.reached,
         **_verdict(plan.length, finish),
         "sampling_seconds": finish.seconds,
         "assessing_seconds": finish.assessing,
         "acceptance": [{} if report is None else report.acceptance for report in last],
         "screening": [{} if report is None else report.screening for report in last],
-        "tempering": None if plan.tempering is None else _tempered(plan, journal, finish.rounds),
+        "tempering": None if plan.tempering is None else _tempered(plan, ledger, finish.rounds),
     }
 
 
 def _verdict(length: Length, finish: Finish) -> dict[str, Any]:
     """What was found when the chains were compared for the last time, and over which sweeps."""
-    told: dict[str, Any] = {"diagnostics": None, "counted": None}
+    verdict: dict[str, Any] = {"diagnostics": None, "counted": None}
     if finish.convergence is not None:
-        told["diagnostics"] = finish.convergence.records()
+        verdict["diagnostics"] = finish.convergence.records()
     if length.until and finish.rounds is not None:
-        told["counted"] = asdict(length.counted(length.sweeps_of(finish.rounds)))
-    return told
+        verdict["counted"] = asdict(length.counted(length.sweeps_of(finish.rounds)))
+    return verdict
 
 
 def _levels(length: Length, report: BlockReport, rounds: int | None) -> np.ndarray:
@@ -79,12 +67,12 @@ def _levels(length: Length, report: BlockReport, rounds: int | None) -> np.ndarr
     return levels[length.counted(length.sweeps_of(rounds)).among(length.numbers_of(report.block))]
 
 
-def _tempered(plan: Plan, journal: Journal, rounds: int | None) -> dict[str, Any]:
+def _tempered(plan: Plan, ledger: Ledger, rounds: int | None) -> dict[str, Any]:
     """What the ensembles report, of the rounds that count."""
     tempering, length = plan.tempering, plan.length
     assert tempering is not None
     ladders, levels = [], []
-    for reports in journal.reports:
+    for reports in ledger.reports:
         counted = [reports[block] for block in sorted(reports) if rounds is None or block < rounds]
         if counted:
             drawn = [_levels(length, report, rounds) for report in counted if report.watched is not None]

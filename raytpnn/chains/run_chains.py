@@ -8,28 +8,27 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.executors.base import Executor
 from raytpnn.chains.executors.ray_session import RaySession
 from raytpnn.chains.executors.resources import Resources
-from raytpnn.chains.executors.sharding import Sharding, team_for
+from raytpnn.chains.executors.sharding import Sharding
 from raytpnn.chains.executors.threads import ThreadExecutor
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.block_log import BlockLog
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.run.ownership import OwnerCheck
-from raytpnn.chains.run.run import Run, resumable
-from raytpnn.chains.run.store import MemoryStore
-from raytpnn.chains.schedule.scheduler import Finish, Goal, Journal, run_blocks
-from raytpnn.chains.work.adaptive_weights import WeightTeacher
-from raytpnn.chains.work.parts import run_part
-from raytpnn.engine.tempering.replicas import ReplicaSet
+from raytpnn.chains.run.run import resumable
+from raytpnn.chains.run.store import RunStore
+from raytpnn.chains.schedule.scheduler import Finish, Goal, run_blocks
+from raytpnn.chains.work.adaptive_weights import WeightLearner
+from raytpnn.chains.work.replica_parts import ReplicaParts
+from raytpnn.chains.work.strategy import Extent
 from raytpnn.forward.probe import compile_sizes
-from raytpnn.storage.errors import RunError
 
-__all__ = ["RunSetup", "connected", "empty_journal", "journal_of", "run_chains"]
+__all__ = ["RunSetup", "connected", "run_chains"]
 
 # Draws of all chains below which there is no verdict but that they are too few.
 FEWEST_DRAWS = 100
@@ -41,7 +40,7 @@ class RunSetup:
 
     Attributes
     ----------
-    on_ray : bool
+    executor : {"threads", "ray"}
     address : str or None
     resources : Resources
     sharding : Sharding or None
@@ -50,71 +49,51 @@ class RunSetup:
     reporter : Reporter
     """
 
-    on_ray: bool = False
+    executor: str = "threads"
     address: str | None = None
     resources: Resources = field(default_factory=Resources)
     sharding: Sharding | None = None
     goal: Goal = field(default_factory=Goal)
     reporter: Reporter = field(default_factory=Reporter)
 
-
-def empty_journal(plan: Plan) -> Journal:
-    """Nothing is done yet."""
-    length = plan.length
-    blocks = range(len(length.blocks()))
-    return Journal([list(blocks) for _ in range(length.chains)], [{} for _ in range(length.chains)])
+    @property
+    def on_ray(self) -> bool:
+        """Whether blocks run on Ray."""
+        return self.executor == "ray"
 
 
-def journal_of(run: Run) -> tuple[Journal, list[str]]:
-    """What a run has done, and what is wrong with files of it."""
-    length = run.length
-    good, problems = run.good_blocks()
-    reports: list[dict[int, BlockReport]] = [{} for _ in range(length.chains)]
-    for (chain, block), checkpoint in good.items():
-        try:
-            reports[chain][block] = BlockReport.of(checkpoint)
-        except RunError as problem:
-            problems.append(str(problem))
-    blocks = range(len(length.blocks()))
-    to_do = [[block for block in blocks if block not in done] for done in reports]
-    return Journal(to_do, reports, run.dropped_rounds), problems
-
-
-def run_chains(
-    plan: Plan, store: MemoryStore | Run, journal: Journal, names: Sequence[str], ways: RunSetup
-) -> Finish:
+def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], setup: RunSetup) -> Finish:
     """Run what is to do.
 
     Parameters
     ----------
     plan : Plan
-    store : MemoryStore or Run
-        Where blocks go; Ray needs a run.
-    journal : Journal
+    run : RunStore
+        Where blocks go; Ray needs a run on disk.
+    ledger : Ledger
     names : sequence of str
         Of the features.
-    ways : RunSetup
+    setup : RunSetup
     """
     length = plan.length
     monitor = Monitor(length.chains, names, plan.watched, length)
-    for chain, reports in enumerate(journal.reports):
+    for chain, reports in enumerate(ledger.reports):
         for block, report in reports.items():
             monitor.add(chain, block, report.watched)
-    if not any(journal.to_do):
+    if not any(ledger.to_do):
         every = len(length.blocks())
-        return concluded(Finish(rounds=every if length.until else None), monitor, every, ways.goal)
-    executor = make_executor(plan, store, ways)
-    teacher = None
+        return concluded(Finish(rounds=every if length.until else None), monitor, every, setup.goal)
+    executor = make_executor(plan, run, setup)
+    learner = None
     if plan.adaptive:
-        blocks = store.store if isinstance(store, Run) else store
-        teacher = WeightTeacher(length, blocks, len(plan.problem.codes))
-    observers = make_observers(plan, store, journal, ways)
-    with resumable(store.place) if isinstance(store, Run) else nullcontext():
-        finish = run_blocks(executor, length, journal, monitor, ways.goal, ways.reporter, teacher, observers)
+        learner = WeightLearner(length, run.store, len(plan.problem.codes))
+    observers = make_observers(plan, run, ledger, setup)
+    with resumable(run.place):
+        finish = run_blocks(executor, length, ledger, monitor, setup.goal, setup.reporter, learner, observers)
     rounds = finish.rounds
     if rounds is None:
-        rounds = journal.complete_rounds(len(length.blocks()))
-    return concluded(finish, monitor, rounds, ways.goal)
+        rounds = ledger.complete_rounds(len(length.blocks()))
+    return concluded(finish, monitor, rounds, setup.goal)
 
 
 def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Finish:
@@ -137,33 +116,33 @@ def concluded(finish: Finish, monitor: Monitor, rounds: int, goal: Goal) -> Fini
     return finish
 
 
-def make_observers(plan: Plan, store: MemoryStore | Run, journal: Journal, ways: RunSetup) -> list[Observer]:
+def make_observers(plan: Plan, run: RunStore, ledger: Ledger, setup: RunSetup) -> list[Observer]:
     """Those who look on: the log of a run on disk, and figures for Prometheus where there is Ray."""
-    if not isinstance(store, Run):
+    if run.place is None:
         return []
-    observers: list[Observer] = [BlockLog(store.place, plan.length, ways.reporter, ways.on_ray)]
-    if store.lease is not None:
-        observers.append(OwnerCheck(store.lease))
-    if ways.on_ray:
+    observers: list[Observer] = [BlockLog(run.place, plan.length, setup.reporter, setup.executor)]
+    if run.lease is not None:
+        observers.append(OwnerCheck(run.lease))
+    if setup.on_ray:
         from raytpnn.chains.observe.metrics import RunMetrics
 
-        done = sum(len(reports) for reports in journal.reports)
-        observers.append(RunMetrics(str(store.place), plan.length, done))
+        done = sum(len(reports) for reports in ledger.reports)
+        observers.append(RunMetrics(str(run.place), plan.length, done))
     return observers
 
 
-def connected(ways: RunSetup) -> AbstractContextManager[Any]:
+def connected(setup: RunSetup) -> AbstractContextManager[Any]:
     """Connect to Ray if chains are to run there: what is wrong with it shows before anything is written."""
-    if not ways.on_ray:
+    if not setup.on_ray:
         return nullcontext()
-    return RaySession(ways.address, ways.resources, ways.reporter, ways.sharding)
+    return RaySession(setup.address, setup.resources, setup.reporter, setup.sharding)
 
 
-def make_executor(plan: Plan, store: MemoryStore | Run, ways: RunSetup) -> Executor:
+def make_executor(plan: Plan, run: RunStore, setup: RunSetup) -> Executor:
     """Workers for a run; those on Ray need it connected."""
-    if not ways.on_ray:
-        return ThreadExecutor(plan, store.store if isinstance(store, Run) else store)
-    assert isinstance(store, Run)
+    if not setup.on_ray:
+        return ThreadExecutor(plan, run.store)
+    assert run.place is not None, "workers on Ray meet in the run's folder"
     from importlib.metadata import version
 
     from raytpnn.engine.precompile import compile_all
@@ -176,26 +155,17 @@ def make_executor(plan: Plan, store: MemoryStore | Run, ways: RunSetup) -> Execu
         if plan.tempering is not None:
             ensemble = plan.new_chain()
             ensemble.run(0, 1, 1, 1)
-            if plan.spread and isinstance(ensemble, ReplicaSet):
-                run_part(ensemble, 0, 0, 1, 1, 1)
-    from raytpnn.chains.executors.ray_executor import RayExecutor
+            if plan.spread:
+                ReplicaParts(plan).run_part(ensemble.checkpoint(), Extent(plan.problem, 0, 1, 1, 1), 0)
+    from raytpnn.chains.executors.ray_pool import RayPool
     from raytpnn.chains.executors.ray_replicas import SpreadExecutor
 
-    uri, chains = store.place.uri, plan.length.chains
-    fence = None if store.lease is None else store.lease.fence
-    asked: Any = ways.resources, ways.reporter, version("raytpnn"), fence
-    if ways.sharding is not None:
-        import ray
+    if setup.sharding is not None:
+        from raytpnn.engine.exchange.meeting import compile_meeting
 
-        team = team_for(ways.sharding, ways.resources, [node for node in ray.nodes() if node["Alive"]])
-        if team.workers > 1:
-            from raytpnn.chains.shards.ray_shards import ShardExecutor
-            from raytpnn.engine.exchange.meeting import compile_meeting
-
-            compile_meeting()
-            return ShardExecutor(uri, chains, ways.sharding, team, *asked[1:])
-        # All GPUs of a chain are those of one worker, see `grid_host`.
-        asked = team.resources, *asked[1:]
+        compile_meeting()
+    fence = None if run.lease is None else run.lease.fence
+    asked = setup.resources, setup.reporter, version("raytpnn"), fence
     if plan.tempering is not None and plan.spread:
-        return SpreadExecutor(uri, chains, plan.tempering.replicas, *asked)
-    return RayExecutor(uri, chains, *asked)
+        return SpreadExecutor(run.place.uri, plan.length.chains, plan.tempering.replicas, *asked)
+    return RayPool(run.place.uri, plan.length.chains, *asked, setup.sharding)

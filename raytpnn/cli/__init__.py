@@ -9,7 +9,6 @@ machine   What this machine has, and whether its GPUs compute what the CPU compu
 screen    What is shown: text and figures, the end of a run, how its chains fare.
 __main__  `python -m raytpnn.cli`.
 group     All commands: how their errors, warnings and interrupts reach the user.
-names     Names that the user may have misspelt.
 note      `RUN/command.json`: what the command line knows about a run that the sampler does not need.
 """
 
@@ -32,13 +31,13 @@ from raytpnn.cli.commands.resume import resume
 from raytpnn.cli.commands.tune import tune
 from raytpnn.cli.commands.watch import watch
 from raytpnn.cli.group import Commands
+from raytpnn.cli.inputs.flags import Command
 
 __all__ = ["app"]
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,4 +63,4 @@ def main(
 
 
 for command in (inspect, tune, fit, resume, watch, repair, diagnose, predict, report, genes, doctor, demo):
-    app.command()(command)
+    app.command(cls=Command)(command)

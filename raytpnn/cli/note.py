@@ -30,10 +30,10 @@ def read_note(place: Place) -> dict[str, Any]:
 
 def noted_targets(place: Place) -> tuple[float | None, float | None]:
     """R-hat and effective draws that were asked of a run, by the command line or by a program."""
-    told = read_note(place)
-    if "target_rhat" not in told:
-        told = read_manifest(place)["config"]
-    rhat, ess = told.get("target_rhat"), told.get("target_ess")
+    noted = read_note(place)
+    if "target_rhat" not in noted:
+        noted = read_manifest(place)["config"]
+    rhat, ess = noted.get("target_rhat"), noted.get("target_ess")
     with named(place.name_of(NOTE)):
         return (
             None if rhat is None else number(rhat, "target_rhat", above=1.0),

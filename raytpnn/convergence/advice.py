@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "Evidence",
+    "Comparison",
     "Judgement",
     "Limits",
     "convergence_of",
@@ -31,7 +31,7 @@ __all__ = [
 # Vehtari et al. (2021): R-hat below 1.01, and 400 effective draws in all.
 GOOD_RHAT, FAIR_RHAT = 1.01, 1.05
 GOOD_ESS, FAIR_ESS = 400.0, 100.0
-# Below this many effective draws a chain, R-hat itself is too uncertain to go by.
+# Below this many effective draws per chain, R-hat itself is too uncertain to go by.
 LEAST_ESS_A_CHAIN = 50
 # Beyond so many times as many draws, longer chains are not the cure.
 MOST_LONGER = 20.0
@@ -91,7 +91,7 @@ def meets(rhat: float, ess: float, limits: Limits) -> bool:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Comparison:
     """What chains have shown.
 
     Attributes
@@ -101,7 +101,7 @@ class Evidence:
     chains : tuple of int
         Numbers of the chains.
     acceptance : tuple of dict
-        Proposals and acceptances by move, a dict a chain.
+        Proposals and acceptances by move, one dict per chain.
     run : str
         How a command should call the run.
     resumable : bool
@@ -159,7 +159,7 @@ class Judgement:
         return self.state == "yes"
 
 
-def convergence_of(evidence: Evidence) -> pd.DataFrame:
+def convergence_of(comparison: Comparison) -> pd.DataFrame:
     """R-hat and effective numbers of draws of everything that varies, the worst first.
 
     Returns
@@ -169,7 +169,9 @@ def convergence_of(evidence: Evidence) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = [assess(name, values, []) for name, values in evidence.quantities.items() if np.ptp(values) > 0.0]
+    rows = [
+        assess(name, values, []) for name, values in comparison.quantities.items() if np.ptp(values) > 0.0
+    ]
     return worst_first(pd.DataFrame(rows, columns=COLUMNS))
 
 
@@ -182,7 +184,7 @@ def worst_first(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def judge(
-    evidence: Evidence,
+    comparison: Comparison,
     table: pd.DataFrame,
     target_rhat: float | None = None,
     target_ess: float | None = None,
@@ -190,27 +192,29 @@ def judge(
     """Judge chains by what they have shown.
 
     Asked of f, the log-likelihood, the noise and the importances that lead, but not of K, the intercept, the
-    order of terms and the learned scales: those are told beside.
+    order of terms and the learned scales: those are listed beside it.
 
     Parameters
     ----------
-    evidence : Evidence
+    comparison : Comparison
     table : DataFrame
         R-hat and effective draws of its quantities: `convergence_of` it, or `Posterior.diagnostics`.
     target_rhat, target_ess : float, optional
         What is asked for; by default what was asked of the run, else R-hat at most 1.01 and 400 effective
         draws.
     """
-    if not evidence.draws:
-        return Judgement("unknown", "It cannot be told: there is no draw yet.", [], first_aid(evidence))
-    chains = len(evidence.chains)
-    limits = limits_of(chains, evidence.config, target_rhat, target_ess)
+    if not comparison.draws:
+        headline = "Convergence cannot be judged: there is no draw yet."
+        return Judgement("unknown", headline, [], advice_without_draws(comparison))
+    chains = len(comparison.chains)
+    limits = limits_of(chains, comparison.config, target_rhat, target_ess)
     name, rhat, ess = worst_of(table)
     if math.isnan(rhat) or math.isnan(ess):
-        headline = f"It cannot be told: {evidence.draws} draws a chain are too few, or nothing varies."
-        return Judgement("unknown", headline, [], first_aid(evidence))
-    compared = {name: values for name, values in evidence.quantities.items() if decides(name)}
-    odd = odd_chains(compared, evidence.chains, evidence.acceptance)
+        few = f"{comparison.draws} draws per chain are too few, or nothing varies"
+        headline = f"Convergence cannot be judged: {few}."
+        return Judgement("unknown", headline, [], advice_without_draws(comparison))
+    compared = {name: values for name, values in comparison.quantities.items() if decides(name)}
+    odd = odd_chains(compared, comparison.chains, comparison.acceptance)
     figures = f"the worst R-hat is {rhat:.3f} ({name}), the least effective number of draws {ess:.0f}"
     if chains < 2:
         figures += "; one chain was compared with itself, and cannot show what others would find"
@@ -224,7 +228,7 @@ def judge(
         if rhat <= limits.rhat and ess < limits.trusted:
             headline += f"; below {limits.trusted:.0f} effective draws R-hat is not to be trusted"
         headline += "."
-    advice = [] if good else what_to_do(evidence, table, rhat, limits, odd)
+    advice = [] if good else what_to_do(comparison, table, rhat, limits, odd)
     if good or rhat <= FAIR_RHAT:
         advice += about_inner(table)
     return Judgement(state, headline, odd, advice, rhat, name, ess)
@@ -266,69 +270,69 @@ def worst_among(table: pd.DataFrame) -> tuple[str, float, float]:
 
 
 def what_to_do(
-    evidence: Evidence, table: pd.DataFrame, rhat: float, limits: Limits, odd: list[OddChain]
+    comparison: Comparison, table: pd.DataFrame, rhat: float, limits: Limits, odd: list[OddChain]
 ) -> list[str]:
     """Advice for chains that do not agree, or have too few effective draws."""
-    advice = first_aid(evidence) if evidence.unfinished else []
+    advice = advice_without_draws(comparison) if comparison.unfinished else []
     if odd and rhat > GOOD_RHAT:
-        advice.append(about_odd(odd, evidence))
+        advice.append(about_odd(odd, comparison))
     wanted = min(limits.rhat, FAIR_RHAT), max(limits.ess, limits.trusted, GOOD_ESS)
-    ahead = outlook(evidence.quantities, table, *wanted)
-    if rhat > FAIR_RHAT and (late := still_moving(evidence, rhat) or short_warmup(evidence)):
+    ahead = outlook(comparison.quantities, table, *wanted)
+    if rhat > FAIR_RHAT and (late := still_moving(comparison, rhat) or short_warmup(comparison)):
         advice.append(late)
     elif ahead.apart is not None:
-        advice.append(about_apart(ahead.apart, evidence))
-    elif not evidence.unfinished:
-        advice.append(more_draws(evidence, ahead.factor, *wanted))
-    if len(evidence.chains) < 4:
-        advice.append(more_chains(evidence))
-    if limit := at_limit(evidence):
+        advice.append(about_apart(ahead.apart, comparison))
+    elif not comparison.unfinished:
+        advice.append(more_draws(comparison, ahead.factor, *wanted))
+    if len(comparison.chains) < 4:
+        advice.append(more_chains(comparison))
+    if limit := at_limit(comparison):
         advice.append(limit)
     if ahead.apart is None and rhat > FAIR_RHAT and not ahead.factor <= MOST_LONGER:
         advice.append(
-            f"If longer chains still disagree, the posterior may have several modes. {cures(evidence)}"
+            f"If longer chains still disagree, the posterior may have several modes. {cures(comparison)}"
         )
     return advice
 
 
-def about_apart(apart: Apart, evidence: Evidence) -> str:
+def about_apart(apart: Apart, comparison: Comparison) -> str:
     """Advice for chains that each keep to a part of the posterior."""
     return (
         f"The chains stay apart: each moves about freely, but around its own value of {apart.name}, and they "
         f"do not come nearer to each other: R-hat was {apart.first:.3f} over the first half of the draws and "
-        f"is {apart.second:.3f} over the second. More draws will not mend that. {cures(evidence)}"
+        f"is {apart.second:.3f} over the second. More draws will not mend that. {cures(comparison)}"
     )
 
 
-def cures(evidence: Evidence) -> str:
+def cures(comparison: Comparison) -> str:
     """What may help chains from one mode to another."""
     found = []
-    if evidence.config.get("tempering") is None:
+    if comparison.config.get("tempering") is None:
         found.append("replicas at higher temperatures, which cross from mode to mode (`--replicas 8`)")
     found.append(
-        "a simpler prior: stronger shrinkage, fewer features a term ([prior] a smaller sigma_beta2, "
+        "a simpler prior: stronger shrinkage, fewer features per term ([prior] a smaller sigma_beta2, "
         "max_order = 2 in the config file)"
     )
-    if evidence.config.get("feature_weights") is None:
+    if comparison.config.get("feature_weights") is None:
         found.append("on wide data, features that are proposed more often (`--feature-weights marginal`)")
     found.append("more rows, or of features that are nearly copies of each other only one")
     return f"What may help: {'; '.join(found)}."
 
 
-def first_aid(evidence: Evidence) -> list[str]:
+def advice_without_draws(comparison: Comparison) -> list[str]:
     """Advice while there is little to go by."""
-    if evidence.unfinished:
-        return [f"The run has not ended: `raytpnn resume {evidence.run}` goes on with it."]
-    if evidence.resumable:
-        return [f"Draw more: `raytpnn resume {evidence.run} {longer(evidence, 2.0)}`."]
+    if comparison.unfinished:
+        return [f"The run has not ended: `raytpnn resume {comparison.run}` goes on with it."]
+    if comparison.resumable:
+        return [f"Draw more: `raytpnn resume {comparison.run} {longer(comparison, 2.0)}`."]
     return ["Fit again with 1,000 draws or more, or without --draws: until the chains have converged."]
 
 
-def about_odd(odd: list[OddChain], evidence: Evidence) -> str:
+def about_odd(odd: list[OddChain], comparison: Comparison) -> str:
     """Advice about chains unlike the others."""
     names = " and ".join(str(chain.chain) for chain in odd)
     plural = len(odd) > 1
-    warmup = doubled_warmup(evidence)
+    warmup = doubled_warmup(comparison)
     return (
         f"Chain{'s' * plural} {names} {'are' if plural else 'is'} unlike the others. Do not throw "
         f"{'them' if plural else 'it'} out: {'they' if plural else 'it'} may have found a part of the "
@@ -337,73 +341,73 @@ def about_odd(odd: list[OddChain], evidence: Evidence) -> str:
     )
 
 
-def still_moving(evidence: Evidence, rhat: float) -> str:
+def still_moving(comparison: Comparison, rhat: float) -> str:
     """Advice if the second half of the draws agrees far better than all of them."""
-    half = {name: values[:, values.shape[1] // 2 :] for name, values in evidence.quantities.items()}
+    half = {name: values[:, values.shape[1] // 2 :] for name, values in comparison.quantities.items()}
     late = worst_rhat({name: values for name, values in half.items() if decides(name)})
     if late - 1.0 > 0.5 * (rhat - 1.0):
         return ""
     return (
         f"The chains were still on their way when the draws began: over the second half of the draws the "
         f"worst R-hat is {late:.3f}, not {rhat:.3f}. Fit again with a longer warm-up: "
-        f"`--warmup {doubled_warmup(evidence)}`."
+        f"`--warmup {doubled_warmup(comparison)}`."
     )
 
 
-def short_warmup(evidence: Evidence) -> str:
+def short_warmup(comparison: Comparison) -> str:
     """Advice if the warm-up is known to be too short for most data."""
-    warmup = evidence.config.get("warmup")
+    warmup = comparison.config.get("warmup")
     if warmup is None or warmup >= SHORT_WARMUP:
         return ""
     return (
         f"A warm-up of {warmup} sweeps is short. Fit again with a longer one: "
-        f"`--warmup {doubled_warmup(evidence)}`."
+        f"`--warmup {doubled_warmup(comparison)}`."
     )
 
 
-def doubled_warmup(evidence: Evidence) -> int:
+def doubled_warmup(comparison: Comparison) -> int:
     """Twice as long a warm-up, and at least as long as the draws took."""
-    warmup, thin = int(evidence.config.get("warmup", 0)), int(evidence.config.get("thin") or 1)
-    if counted := evidence.config.get("counted"):
+    warmup, thin = int(comparison.config.get("warmup", 0)), int(comparison.config.get("thin") or 1)
+    if counted := comparison.config.get("counted"):
         warmup, thin = int(counted["warmup"]), int(counted["thin"])
-    return max(2 * warmup, evidence.draws * thin, 1000)
+    return max(2 * warmup, comparison.draws * thin, 1000)
 
 
-def longer(evidence: Evidence, factor: float) -> str:
+def longer(comparison: Comparison, factor: float) -> str:
     """Flag by which a run gets so many times as many draws."""
-    if counted := evidence.config.get("counted"):
+    if counted := comparison.config.get("counted"):
         return f"--max-sweeps {round_up(counted['sweeps'] * factor)}"
-    return f"--draws {round_up(max(evidence.draws * factor, 1000.0))}"
+    return f"--draws {round_up(max(comparison.draws * factor, 1000.0))}"
 
 
-def more_draws(evidence: Evidence, factor: float, rhat: float, ess: float) -> str:
+def more_draws(comparison: Comparison, factor: float, rhat: float, ess: float) -> str:
     """Advice on the number of draws; `factor` says how many times as many would be enough, NaN if unknown."""
     aim = f"R-hat {rhat:g} and {ess:.0f} effective draws"
     taken = 2.0 if math.isnan(factor) else min(max(factor, 1.5), MOST_LONGER)
-    how = longer(evidence, taken)
-    command = f"`raytpnn resume {evidence.run} {how}`" if evidence.resumable else f"`{how}`"
+    how = longer(comparison, taken)
+    command = f"`raytpnn resume {comparison.run} {how}`" if comparison.resumable else f"`{how}`"
     if math.isnan(factor):
         return (
             "More draws: the chains move so slowly that it cannot be foreseen how many it takes. Begin with "
             f"{command}, and look again."
         )
-    counted = evidence.config.get("counted")
-    needed = round_up((counted["sweeps"] if counted else evidence.draws) * factor)
-    estimate = f"{aim} would take about {needed:,} {'sweeps' if counted else 'draws'} a chain"
+    counted = comparison.config.get("counted")
+    needed = round_up((counted["sweeps"] if counted else comparison.draws) * factor)
+    estimate = f"{aim} would take about {needed:,} {'sweeps' if counted else 'draws'} per chain"
     return f"More draws: {estimate}{'; begin with' if factor > MOST_LONGER else ':'} {command}."
 
 
-def more_chains(evidence: Evidence) -> str:
+def more_chains(comparison: Comparison) -> str:
     """Advice on the number of chains."""
-    if evidence.resumable:
-        return f"More chains tell better whether chains agree: `raytpnn resume {evidence.run} --chains 4`."
-    return "More chains tell better whether chains agree: fit again with `--chains 4`."
+    if comparison.resumable:
+        return f"More chains show better whether chains agree: `raytpnn resume {comparison.run} --chains 4`."
+    return "More chains show better whether chains agree: fit again with `--chains 4`."
 
 
-def at_limit(evidence: Evidence) -> str:
+def at_limit(comparison: Comparison) -> str:
     """Advice if many states hold as many terms as they may."""
-    most = evidence.config.get("prior", {}).get("K_max")
-    terms = evidence.quantities.get("K")
+    most = comparison.config.get("prior", {}).get("K_max")
+    terms = comparison.quantities.get("K")
     if most is None or terms is None or (share := float(np.mean(terms >= most))) < AT_LIMIT:
         return ""
     return (

@@ -18,7 +18,7 @@ __all__ = [
     "scalar_quantities",
 ]
 
-# Fewer draws a chain than this, and arviz-stats gives no number.
+# Fewer draws per chain than this, and arviz-stats gives no number.
 MIN_DRAWS = 4
 TAIL = (0.05, 0.95)
 COLUMNS = ["quantity", "rhat", "ess_bulk", "ess_tail", "note"]
@@ -83,7 +83,7 @@ def convergence_table(draws: Draws, quantities: dict[str, np.ndarray]) -> pd.Dat
     if len(chains) < 2:
         note.append("one chain: its halves are compared")
     if lengths.min() < MIN_DRAWS:
-        note.append(f"{lengths.min()} draws a chain are too few: at least {MIN_DRAWS} are needed")
+        note.append(f"{lengths.min()} draws per chain are too few: at least {MIN_DRAWS} are needed")
     rows = [
         assess(name, values if values.ndim == 2 else by_chain(draws, values), note)
         for name, values in quantities.items()

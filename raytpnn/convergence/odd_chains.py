@@ -55,7 +55,7 @@ def odd_chains(
     chains : sequence of int
         Numbers of the chains, in the order of the rows.
     acceptance : sequence of dict
-        Proposals and acceptances by move, a dict a chain; empty where unknown.
+        Proposals and acceptances by move, one dict per chain; empty where unknown.
     """
     stuck = [
         OddChain(chain, "stuck", reason)

@@ -136,15 +136,15 @@ class TemperingSummary:
         levels, ensembles = (pd.DataFrame(kept[name]) for name in ("levels", "ensembles"))
         return TemperingSummary(levels, ensembles, evidence)
 
-    def told(self) -> list[str]:
-        """Swaps, travels, barrier and log evidence in words, a sentence each; then what is wrong."""
+    def sentences(self) -> list[str]:
+        """Swaps, travels, barrier and log evidence in sentences; then what is wrong."""
         ensembles, rates = self.ensembles, self.levels["swap_rate"].dropna()
         sentences = [
             f"Every chain is the coldest of {_span(ensembles['replicas'], '.0f')} replicas, the hottest at "
             f"{_span(ensembles['t_min'], '.2g')} of the log-likelihood.",
             f"Neighbours swapped in {_span(rates, '.0%')} of the attempts, with "
-            f"{_span(ensembles['round_trips'], '.0f')} round trips a chain between the ends; the barrier is "
-            f"{_span(ensembles['barrier'], '.1f')}.",
+            f"{_span(ensembles['round_trips'], '.0f')} round trips per chain between the ends; the barrier "
+            f"is {_span(ensembles['barrier'], '.1f')}.",
         ]
         evidence = self.evidence
         if np.isfinite(evidence.log_evidence):

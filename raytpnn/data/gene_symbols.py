@@ -38,7 +38,7 @@ class Annotation:
         return feature if gene == feature or feature.startswith(f"{gene} (") else f"{short(gene)} ({feature})"
 
     def about(self, features: Sequence[str]) -> Annotation:
-        """Keep what is about some features."""
+        """Annotation of some features."""
         return Annotation(
             {name: self.symbol[name] for name in features if name in self.symbol},
             {name: self.accession[name] for name in features if name in self.accession},

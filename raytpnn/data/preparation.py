@@ -94,22 +94,22 @@ class Preparation:
     def compare_scales(self, table: Table) -> None:
         """Warn if new values seem to be on another scale than those of training."""
         high = high_value(table)
-        told = f"(99% of values are below {high:.3g}; in training below {self.high:.3g})"
+        evidence = f"(99% of values are below {high:.3g}; in training below {self.high:.3g})"
         if self.high > LINEAR_ABOVE and high < LINEAR_ABOVE / 3:
             warnings.warn(
-                f"these values look like logarithms, those of training did not {told}: give them on the "
-                "scale of the training data",
+                f"these values look like logarithms, those of training did not {evidence}: give them on "
+                "the scale of the training data",
                 stacklevel=5,
             )
         elif self.high < LINEAR_ABOVE / 3 and high > LINEAR_ABOVE:
             warnings.warn(
-                f"these values do not look like logarithms, those of training did {told}: give them on the "
-                "scale of the training data",
+                f"these values do not look like logarithms, those of training did {evidence}: give them on "
+                "the scale of the training data",
                 stacklevel=5,
             )
 
-    def told(self) -> list[str]:
-        """Say what was done, a line each."""
+    def sentences(self) -> list[str]:
+        """What was done, one line for each step."""
         lines = [f"scale: {FORMULAS[self.scale]}, {self.reason}"]
         for count, why in (
             (self.empty, "without any value"),

@@ -84,7 +84,7 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
 
 
 def refuse_length(length: int, n_rows: int) -> None:
-    """Raise unless y has a value a row."""
+    """Raise unless y has one value per row."""
     if length != n_rows:
         raise ValueError(f"X has {n_rows} rows, y has {length}")
 
@@ -137,7 +137,7 @@ def as_offset(offset: Any, n_rows: int) -> np.ndarray:
 
 
 def finite_numbers(values: Any, what: str, n_rows: int) -> np.ndarray:
-    """One finite number a row; a single number serves all rows."""
+    """One finite number per row; a single number serves all rows."""
     if np.ndim(values) == 0 and not isinstance(values, str):
         values = np.full(n_rows, values)
     cells = one_column(values, what)
@@ -180,7 +180,7 @@ def one_column(values: Any, what: str) -> np.ndarray:
         return arrow_values(arrow.chunked_array(values) if isinstance(values, arrow.Array) else values, what)
     array = np.asarray(values)
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        # NumPy turns numbers beside text into text: take the cells as they were, so that the mixture shows.
+        # NumPy would turn numbers beside text into text: the original cells show the mixture.
         array = np.asarray(values, dtype=object)
     if array.ndim == 2:
         refuse_width(array.shape, what)

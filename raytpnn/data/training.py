@@ -25,8 +25,8 @@ def available_memory() -> int | None:
     """Bytes that this process can still take, None if that is not known: of the machine, or its container."""
     known = []
     try:
-        told = Path("/proc/meminfo").read_text().split()
-        known.append(1024 * int(told[told.index("MemAvailable:") + 1]))
+        words = Path("/proc/meminfo").read_text().split()
+        known.append(1024 * int(words[words.index("MemAvailable:") + 1]))
     except (OSError, ValueError):
         with suppress(OSError, ValueError, AttributeError):
             known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

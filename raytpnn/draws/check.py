@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.draws.draws import Draws
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 
 __all__ = ["check_draws"]
-
-# The most that a sampler has room for.
-MOST_TERMS, MOST_VARIABLES = 1024, 16
 
 
 def check_draws(draws: Draws, n_features: int) -> None:
@@ -27,7 +25,7 @@ def check_draws(draws: Draws, n_features: int) -> None:
         raise ValueError("a term has a feature twice")
     if len(draws.draw) and draws.draw.min() < 0:
         raise ValueError(f"a draw has number {draws.draw.min()}")
-    # The log-likelihood is told, and nothing is computed from it.
+    # The log-likelihood is not checked: it is reported, and nothing is computed from it.
     for name in ("intercept", "nuisance", "b_gamma", "sigma_beta2", "beta", "b", "gamma"):
         values = getattr(draws, name)
         bad = ~np.isfinite(values)

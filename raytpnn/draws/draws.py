@@ -1,4 +1,4 @@
-"""Pooled draws: flat arrays, a row a draw, terms and their variables behind offsets."""
+"""Pooled draws: flat arrays, one row per draw, terms and their variables behind offsets."""
 
 from __future__ import annotations
 

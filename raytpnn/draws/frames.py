@@ -13,7 +13,7 @@ __all__ = ["scalar_table", "term_table"]
 
 
 def scalar_table(draws: Draws) -> pd.DataFrame:
-    """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+    """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
     return pd.DataFrame(
         {
             "chain": draws.chain,
@@ -29,7 +29,7 @@ def scalar_table(draws: Draws) -> pd.DataFrame:
 
 
 def term_table(draws: Draws, names: Sequence[str]) -> pd.DataFrame:
-    """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+    """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
     start = draws.variable_start.tolist()
     spans = [slice(a, b) for a, b in pairwise(start)]
     name = [names[feature] for feature in draws.feature.tolist()]

@@ -1,8 +1,8 @@
-"""Draws as Parquet: one row a draw, scalars as columns, terms as list columns.
+"""Draws as Parquet: one row per draw, scalars as columns, terms as list columns.
 
 A file holds draws of one chain and belongs at `draws/chain=C/block=B.parquet`; the chain's number is in the
 path, as Arrow and pandas expect of a partitioned data set. Columns: `draw` int32; `loglik`, `intercept`,
-`nuisance`, `b_gamma`, `sigma_beta2` double; and, an element a term, `beta` list<double>, `features`
+`nuisance`, `b_gamma`, `sigma_beta2` double; and, with one element per term, `beta` list<double>, `features`
 list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>.
 """
 

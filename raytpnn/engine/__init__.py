@@ -14,7 +14,7 @@ sweeps          What compiled code does in a block: sweeps, swaps, draws that ar
 tempering       Ensembles of replicas at several temperatures.
 backends        Which execution of the sampler a backend name stands for.
 chain           One chain: its state, its scratch space, its checkpoint, and the blocks it runs.
-ladder_records  The record of an ensemble's temperatures, and who stands where on them.
+ladder_records  The record of an ensemble's temperatures, and which replica has which.
 older_records   Records and settings of earlier chain formats, turned into those of today.
 precompile      The first compilation on a machine, shared with a second process.
 problem         From data, prior and moves to the arrays and numbers a chain runs on.

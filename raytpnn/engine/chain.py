@@ -30,13 +30,17 @@ from raytpnn.engine.records import (
     Record,
 )
 from raytpnn.engine.rows.reduction import partial_width
+from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.families import family_of_code
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["ALONE", "Block", "Chain", "Place", "new_state", "screening_of", "tally_of"]
+__all__ = ["ALONE", "Block", "Chain", "ShardPlace", "new_state", "screening_of", "tally_of"]
+
+# Features of a subset whose codes are held at a time: more than the terms of most states have.
+MOST_GATHERED = 256
 
 
-class Place(NamedTuple):
+class ShardPlace(NamedTuple):
     """Which shard of how many a chain's rows are, and where it meets the others, (words,) int64."""
 
     shards: int = 1
@@ -44,7 +48,7 @@ class Place(NamedTuple):
     mailbox: np.ndarray | None = None
 
 
-ALONE = Place()
+ALONE = ShardPlace()
 
 
 def new_state(
@@ -70,7 +74,7 @@ def new_state(
 
 
 def new_work(
-    problem: Problem, settings: np.record, place: Place = ALONE
+    problem: Problem, settings: np.record, place: ShardPlace = ALONE
 ) -> tuple[np.record, tuple[np.ndarray, ...]]:
     """Scratch space for one chain, or for a shard of one: the record and the arrays it points to.
 
@@ -106,8 +110,8 @@ def address_of(record: np.record) -> int:
     return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
-def take_place(record: np.record, place: Place) -> None:
-    """Tell scratch space which shard it is of."""
+def take_place(record: np.record, place: ShardPlace) -> None:
+    """Write into scratch space which shard it belongs to."""
     record.shards, record.shard = place.shards, place.shard
     if place.mailbox is not None:
         record.mailbox = place.mailbox.ctypes.data
@@ -123,15 +127,16 @@ def new_subset(problem: Problem, m_all: int) -> tuple[np.record, tuple[Any, ...]
     """Problem of m_all rows to be chosen, or of those of them that are here, and what it points to."""
     p, m = len(problem.codes), rows_of_subset(problem, m_all)
     batch = new_record_of(BATCH)
-    rows, stamp = np.zeros(m, np.int64), np.zeros(p, np.int64)
+    rows, turn = np.zeros(m, np.int64), np.zeros(p, np.int64)
     batch.codes, batch.stride = problem.record.codes, problem.record.stride
     batch.rows = rows.ctypes.data
-    batch.stamp = stamp.ctypes.data
+    batch.turn = turn.ctypes.data
+    batch.slots = min(p, MOST_GATHERED)
     part = new_record_of(PROBLEM)
     for name in PROBLEM.names or ():
         part[name] = problem.record[name]
     arrays = {
-        "codes": np.zeros((p, m), problem.codes.dtype),
+        "codes": np.zeros((int(batch.slots), m), problem.codes.dtype),
         "y": np.zeros(m),
         "w": np.zeros(m),
         "offset": np.zeros(m),
@@ -141,7 +146,7 @@ def new_subset(problem: Problem, m_all: int) -> tuple[np.record, tuple[Any, ...]
     part.batch = address_of(batch)
     for name, array in arrays.items():
         part[name] = array.ctypes.data
-    return part, (batch, rows, stamp, *arrays.values())
+    return part, (batch, rows, turn, *arrays.values())
 
 
 def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, tuple[np.ndarray, ...]]:
@@ -199,12 +204,12 @@ def screening_of(settings: np.record, state: np.record) -> dict[str, dict[str, A
     if int(settings.delayed) == EXACT_ONLY:
         return {}
     always = int(settings.delayed) == DELAYED
-    told = {}
+    report = {}
     for group, name in enumerate(SCREEN_NAMES):
         proposed, passed, accepted, _ = (int(count) for count in state.screen_tally[group, 1])
         used = always or bool(state.screened[group])
-        told[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
-    return told
+        report[name] = {"screened": used, "proposed": proposed, "passed": passed, "accepted": accepted}
+    return report
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ class Chain:
         The compiled function or its reference, see `raytpnn.engine.backends`.
     watched : (W,) int, optional
         Rows whose fit is kept in every draw, counted over all shards.
-    place : Place
+    place : ShardPlace
         If the rows are a shard of more.
     """
 
@@ -240,7 +245,7 @@ class Chain:
         state: np.record,
         run_block: Any,
         watched: np.ndarray | None = None,
-        place: Place = ALONE,
+        place: ShardPlace = ALONE,
     ) -> None:
         self.problem = problem
         self.settings = settings

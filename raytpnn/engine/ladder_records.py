@@ -1,4 +1,4 @@
-"""The record of an ensemble's temperatures, and who stands where on them."""
+"""The record of an ensemble's temperatures, and which replica has which."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def state_of_today(data: bytes, replicas: int | None) -> bytes:
 
 
 def settings_of_today(stored: np.ndarray) -> np.ndarray:
-    """Stored settings with the fields that came later; others are left as they are."""
+    """Stored settings, with default values for the fields that were added later."""
     found: Any = stored.dtype.fields or {}
     missing = set(STORED_SETTINGS.names or ()) - set(found)
     if not missing or missing != set(NEW_SETTINGS) or set(found) - set(STORED_SETTINGS.names or ()):
@@ -73,5 +73,5 @@ def _kind_of(found: Any, name: str) -> tuple[Any, tuple[int, ...]]:
 
 
 def moves_of_today(stored: dict[str, Any]) -> dict[str, Any]:
-    """Stored fields of `Moves` with those that came later."""
+    """Stored fields of `Moves`, with default values for those that were added later."""
     return NEW_SETTINGS | stored

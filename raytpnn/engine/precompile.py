@@ -14,10 +14,11 @@ import sys
 import numpy as np
 
 from raytpnn.engine.jit.function_table import UNIT_NAMES, compile_unit, family_address, is_cached
+from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.engine.sweeps.sweep import run_block
 from raytpnn.families import FAMILIES
 
-__all__ = ["CompileHelper"]
+__all__ = ["UNIT_NAMES", "CompileHelper", "is_cached"]
 
 # About half of the work, and little that the other half needs too.
 HELPERS_SHARE = (

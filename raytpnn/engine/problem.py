@@ -72,7 +72,7 @@ def scale_response(
 
 
 def residual_variance(bins: Bins, y: np.ndarray) -> float:
-    """Residual variance of a linear fit on bin values; that of y when there are too few rows for one."""
+    """Residual variance of a linear fit on bin values; the variance of y if there are too few rows."""
     p, n = bins.n_features, bins.n_rows
     spread = float(y.var())
     if n <= p + 1 or p > MOST_LINEAR_FEATURES or spread == 0.0:
@@ -118,7 +118,7 @@ class Problem:
 
 
 def in_place(codes: np.ndarray) -> np.ndarray:
-    """Codes as they are if a feature's rows lie side by side, (p, n): rows of a mapped file stay there."""
+    """Codes, (p, n), copied only if the rows of a feature are not contiguous: a mapped file stays mapped."""
     return codes if codes.strides[1] == codes.itemsize else np.ascontiguousarray(codes)
 
 
@@ -140,7 +140,7 @@ def build_problem(
         "cumulative": np.concatenate([[0.0], np.cumsum(feature_weight)]),
     }
     if int(arrays["n_bins"].max()) > bins.missing_code:
-        # Compiled code trusts these numbers: tables have one entry a code.
+        # Compiled code trusts these numbers: tables have one entry per code.
         raise ValueError(
             f"a feature has {arrays['n_bins'].max()} bins, {bins.codes.dtype} codes allow {bins.missing_code}"
         )

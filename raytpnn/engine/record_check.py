@@ -16,8 +16,6 @@ from raytpnn.engine.records import (
     B_GAMMA,
     DELAYED_IF_IT_PAYS,
     INTERCEPT,
-    MOST_TERMS,
-    MOST_VARIABLES,
     NUISANCE,
     SETTINGS,
     SIGMA_BETA2,
@@ -26,11 +24,16 @@ from raytpnn.engine.records import (
     TEMPERATURE,
 )
 from raytpnn.families import Family
+from raytpnn.model.limits import (
+    LONGEST_PERIOD,
+    MOST_ATTEMPTS,
+    MOST_SCREENED_ATTEMPTS,
+    MOST_TERMS,
+    MOST_VARIABLES,
+)
 
 __all__ = ["check_checkpoint", "check_feature_weights", "check_state", "settings_of"]
 
-# Attempts at a move in one sweep.
-MOST_ATTEMPTS = 1 << 20
 ROUNDING = 1e-6
 # Shapes and scales of distributions that are drawn from: of others a draw might never come to an end.
 POSITIVE = (
@@ -158,10 +161,10 @@ def settings_of(stored: np.ndarray, family: Family, n_rows: int, p: int) -> np.r
         "max_order": (1, min(MOST_VARIABLES, p)),
         "birth_death_attempts": (0, MOST_ATTEMPTS),
         "component_changes": (0, MOST_ATTEMPTS),
-        "joint_beta_every": (0, 1 << 40),
+        "joint_beta_every": (0, LONGEST_PERIOD),
         "batch": (0, n_rows),
         "delayed": (0, DELAYED_IF_IT_PAYS),
-        "screened_attempts": (0, MOST_ATTEMPTS),
+        "screened_attempts": (0, MOST_SCREENED_ATTEMPTS),
     }
     for name, (least, most) in limits.items():
         good = least <= int(settings[name]) <= most

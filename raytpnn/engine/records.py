@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 
-# Room in a state. Fixed, so that another K_max or max_order compiles nothing.
-MOST_TERMS = 1024
-MOST_VARIABLES = 16
 # Functions compiled apart, see `function_table.py`; room for some more.
 MOST_UNITS = 48
 
@@ -94,14 +92,17 @@ PROBLEM = np.dtype(
     align=True,
 )
 
-# Where the rows of a subset come from, see `subset.py`. Codes are gathered when a feature is first used.
+# Where the rows of a subset come from, see `subset.py`. Codes of a feature are gathered when it is used, each
+# time into the next slot: when all are full, into that of the feature that was gathered the longest ago.
 BATCH = np.dtype(
     [
         ("codes", _INTEGER),  # those of the whole
         ("stride", _INTEGER),  # and theirs
         ("rows", _INTEGER),  # (m,) int64, which rows
-        ("stamp", _INTEGER),  # (p,) int64, subset for which the codes of a feature were gathered
-        ("now", _INTEGER),  # subsets so far
+        ("slots", _INTEGER),  # features whose codes there is room for
+        ("gathered", _INTEGER),  # features gathered so far, for all subsets
+        ("earlier", _INTEGER),  # those of them that were gathered for subsets before this one
+        ("turn", _INTEGER),  # (p,) int64, what `gathered` was when a feature was gathered last; 0: never
     ],
     align=True,
 )

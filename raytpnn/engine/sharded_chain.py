@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.chain import Block, Chain, Place
+from raytpnn.engine.chain import Block, Chain, ShardPlace
 from raytpnn.engine.exchange.mailbox import BROKEN_WORD, HEADER_WORDS, STOPPED, new_mailbox
 from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
 from raytpnn.engine.problem import Problem, new_record_of
@@ -128,7 +128,7 @@ class ShardedChain:
                 state.copy(),
                 run_block,
                 watched,
-                Place(shards, shard, self.mailbox),
+                ShardPlace(shards, shard, self.mailbox),
             )
             for shard in range(shards)
         ]
@@ -195,7 +195,7 @@ class ShardedChain:
             if block.sweeps == sweeps:
                 agree(self.seats[shard], part.checkpoint())
         except MeetingBroken:
-            # Stopped, or another shard tells what is wrong.
+            # Stopped on request, or another shard raises the error.
             return replace(block, sweeps=max(min(block.sweeps, sweeps - 1), 0))
         return block
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Adjustment"]
 
-# So many distinct whole numbers are codes of groups, such as batches; more are numbers.
+# Up to this many distinct whole numbers are group codes, such as batches; more are plain numbers.
 MOST_CODES = 10
 STEPS = 100
 
@@ -141,8 +141,8 @@ class Adjustment:
         parts = [c.design(cells_of(samples[find_column(samples, c.name)[0]])) for c in self.covariates]
         return np.hstack(parts) @ np.array(self.coefficients) - self.centre
 
-    def told(self) -> str:
-        """Say what is adjusted for."""
+    def sentence(self) -> str:
+        """What is adjusted for."""
         parts = [
             f"{c.name} ({len(c.levels)} levels)" if c.levels else f"{c.name} (number)"
             for c in self.covariates
@@ -154,10 +154,10 @@ class Adjustment:
         return asdict(self)
 
     @staticmethod
-    def from_json(told: dict[str, Any]) -> Adjustment:
+    def from_json(stored: dict[str, Any]) -> Adjustment:
         """Take back what `as_json` gave."""
-        covariates = tuple(Covariate(**c | {"levels": tuple(c["levels"])}) for c in told["covariates"])
-        return Adjustment(covariates, tuple(told["coefficients"]), float(told["centre"]))
+        covariates = tuple(Covariate(**c | {"levels": tuple(c["levels"])}) for c in stored["covariates"])
+        return Adjustment(covariates, tuple(stored["coefficients"]), float(stored["centre"]))
 
 
 def mode(design: np.ndarray, y: np.ndarray, family: str) -> np.ndarray:

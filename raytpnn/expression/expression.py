@@ -32,11 +32,11 @@ class Expression:
     Attributes
     ----------
     values : (n, p) float32 array or SciPy sparse matrix
-        NaN is missing. In arrays read from files with a row a feature, a feature's values stand together.
+        NaN is missing. In arrays read from files with one row per feature, a feature's values stand together.
     feature_ids : tuple of p str
         Probes or genes, all different.
     samples : DataFrame
-        A row a sample, indexed by sample id: what can be a target or a covariate. None of it is a feature.
+        One row per sample, indexed by sample id. Its columns can be targets or covariates, not features.
     source : str
         Name of the file.
     notes : tuple of str
@@ -116,8 +116,8 @@ def read_expression(
     Parameters
     ----------
     path : path or AnnData
-        A GEO series matrix (plain or gzip, told by its content), .h5ad (AnnData), .h5 (10x), or a matrix in
-        CSV, TSV (also compressed), Parquet or Feather; or an AnnData object.
+        A GEO series matrix (plain or gzip, recognised by its content), .h5ad (AnnData), .h5 (10x), or a
+        matrix in CSV, TSV (also compressed), Parquet or Feather; or an AnnData object.
     samples : path, optional
         Sample sheet: a table one of whose columns holds the sample ids. Its rows may stand in any order.
         Samples that it lacks are left out, which `notes` says.
@@ -175,10 +175,10 @@ def assemble(
     annotation: Annotation | None = None,
 ) -> Expression:
     """Put together what was read, with feature ids that differ."""
-    unique, told = distinct(feature_ids)
+    unique, remarks = distinct(feature_ids)
     if values.shape[0] < 1 or values.shape[1] < 1:
         raise ValueError(f"{source!r} holds {values.shape[0]} samples and {values.shape[1]} features")
-    return Expression(values, unique, samples, source, (*notes, *told), annotation)
+    return Expression(values, unique, samples, source, (*notes, *remarks), annotation)
 
 
 def distinct(ids: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

@@ -44,7 +44,7 @@ class Matrix:
         Samples x features.
     feature_ids : list of p str
     samples : DataFrame
-        A row a sample.
+        One row per sample.
     notes : list of str
     """
 
@@ -214,7 +214,7 @@ class RowReader:
         return block
 
     def features_as_rows(self, sheet: SampleSheet | None) -> Matrix:
-        """Read a matrix with a row a feature."""
+        """Read a matrix with one row per feature."""
         import pandas as pd
 
         columns, names = list(range(1, len(self.header))), self.header[1:]
@@ -229,8 +229,8 @@ class RowReader:
         notes = [f"columns of text left out: {quoted([self.header[j] for j in beside])}"] if beside else []
         samples = pd.DataFrame(index=pd.Index(names, name="sample"))
         if sheet is not None:
-            samples, there, told = sheet.align(names)
-            notes += told
+            samples, there, remarks = sheet.align(names)
+            notes += remarks
             columns = [j for j, kept in zip(columns, there, strict=True) if kept]
         values, ids = Growable(np.float32, (len(columns),)), list[str]()
         for chunk in self.chunks():
@@ -240,7 +240,7 @@ class RowReader:
         return Matrix(values.finish().T, ids, samples, notes)
 
     def samples_as_rows(self, sheet: SampleSheet | None) -> Matrix:
-        """Read a matrix with a row a sample; columns of text are about the samples."""
+        """Read a matrix with one row per sample; text columns describe the samples."""
         import pandas as pd
 
         first = next(self.chunks(200))

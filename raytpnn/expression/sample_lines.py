@@ -1,4 +1,4 @@
-"""Sample lines of GEO as a table: `!Sample_title` a column, `key: value` characteristics a column a key."""
+"""Sample lines of GEO as a table: a column for each `!Sample_` line and for each key of characteristics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sample_table(lines: Sequence[tuple[str, Sequence[str]]], ids: Sequence[str])
     Parameters
     ----------
     lines : sequence of (name, cells)
-        Without "!Sample_"; a cell a sample.
+        Without "!Sample_"; one cell per sample.
     ids : sequence of str
         Sample ids, which become the index.
 

@@ -17,7 +17,7 @@ __all__ = ["SampleSheet"]
 
 
 class SampleSheet:
-    """A table with a row a sample, one of whose columns holds the sample ids.
+    """A table with one row per sample, one of whose columns holds the sample ids.
 
     Parameters
     ----------

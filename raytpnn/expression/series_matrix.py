@@ -63,7 +63,7 @@ class Lines:
         return lines[0] if lines else b""
 
     def block(self, size: int) -> list[bytes]:
-        """Next lines, about `size` bytes of them; `number` is that of the last one."""
+        """Next lines, about `size` bytes; `number` is the number of the last one."""
         try:
             lines = self.file.readlines(size) if size > 1 else [self.file.readline()]
         except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
@@ -91,7 +91,7 @@ def read_header(path: Path) -> tuple[pd.DataFrame, int]:
 
 
 def header_of(lines: Lines) -> tuple[list[str], pd.DataFrame, int]:
-    """Read up to the line with the sample ids: these, the sample table, the number of features told."""
+    """Read up to the line with the sample ids: these, the sample table, the stated number of features."""
     found: list[tuple[int, str, list[str]]] = []
     while not (line := lines.next()).lower().startswith(BEGIN):
         if not line:
@@ -113,8 +113,8 @@ def header_of(lines: Lines) -> tuple[list[str], pd.DataFrame, int]:
     for number, name, cells in found:
         if len(cells) != len(ids):
             raise lines.problem(number, f"!Sample_{name} has {len(cells)} values for {len(ids)} samples")
-    told = next((cells for _, name, cells in found if name == "data_row_count"), ["0"])
-    counts = [int(cell) for cell in told if cell.isdigit()]
+    stated = next((cells for _, name, cells in found if name == "data_row_count"), ["0"])
+    counts = [int(cell) for cell in stated if cell.isdigit()]
     return ids, sample_table([(name, cells) for _, name, cells in found], ids), max(counts, default=0)
 
 
@@ -130,7 +130,7 @@ def read_series_matrix(path: Path) -> tuple[np.ndarray, list[str], pd.DataFrame]
     Parameters
     ----------
     path : Path
-        Plain or gzip, told by content.
+        Plain or gzip, recognised by content.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def read_series_matrix(path: Path) -> tuple[np.ndarray, list[str], pd.DataFrame]
         "null".
     feature_ids : list of p str
     samples : DataFrame
-        A row a sample; see `raytpnn.expression.sample_lines`.
+        One row per sample; see `raytpnn.expression.sample_lines`.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def read_series_matrix(path: Path) -> tuple[np.ndarray, list[str], pd.DataFrame]
 def parse_block(
     lines: Lines, first: int, block: list[bytes], ids: list[str], features: list[str], values: Growable
 ) -> None:
-    """Parse lines of the matrix, the first of which has the number `first`."""
+    """Parse lines of the matrix; the first has the number `first`."""
     kept = [line for line in block if line.strip()]
     for i, line in enumerate(block):
         if line.strip() and line.count(b"\t") != len(ids):

@@ -22,7 +22,7 @@ FEW = 12
 
 
 def plain_level(value: Any) -> str:
-    """Level as it is compared: case, and blanks at the ends or doubled, do not matter."""
+    """Level for comparison: without case, and without blanks at the ends or doubled."""
     return " ".join(level_text(value).split()).casefold()
 
 
@@ -115,7 +115,7 @@ def target_of(expression: Expression, target: str, positive: Any = None) -> tupl
 
 
 def numbers_or_classes(cells: np.ndarray, column: str) -> Response:
-    """Response of a column as it is."""
+    """Unchanged column as the response."""
     if cells.dtype.kind == "f" and len(np.unique(cells)) != 2:
         return Response(cells.astype(np.float64))
     counts = level_counts(cells)

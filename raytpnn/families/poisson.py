@@ -14,6 +14,10 @@ __all__ = ["Poisson"]
 
 # Whole numbers from 0 on with a larger mean are seldom counts that a normal noise would not suit.
 MOST_MEAN_COUNT = 10.0
+# Up to this exponent, sums over any number of rows stay finite and above 0.
+LARGEST_EXPONENT = 600.0
+# Of a count that is predicted, where its deviance is asked for.
+SMALLEST_MEAN = 1e-300
 
 
 @internal
@@ -71,9 +75,7 @@ class Poisson(ExponentialFamily):
 
     def start(self, y, offset):
         """Log of the mean count at an offset of 0."""
-        # Exponentials of offsets beyond 709 would be infinite.
-        shift = max(float(offset.max()) - 700.0, 0.0)
-        return float(np.log(max(y.sum(), 0.5)) - np.log(np.exp(offset - shift).sum())) - shift
+        return float(np.log(max(y.sum(), 0.5)) - log_sum_exp(offset))
 
     def mean(self, f):
         """exp(f)."""
@@ -123,6 +125,15 @@ class Poisson(ExponentialFamily):
 
     def point_score(self, y, mean):
         """Mean deviance."""
-        mean = np.maximum(mean, 1e-300)
-        ratio = np.where(y > 0, y, 1.0) / np.where(y > 0, mean, 1.0)
-        return float(2.0 * np.mean(y * np.log(ratio) - (y - mean)))
+        from sklearn.metrics import mean_poisson_deviance
+
+        # A mean of 0 would have an infinite deviance, which scikit-learn refuses.
+        return float(mean_poisson_deviance(y, np.maximum(mean, SMALLEST_MEAN)))
+
+
+def log_sum_exp(x: np.ndarray) -> float:
+    """Log of the sum of exp(x), for x of any size."""
+    largest = float(x.max())
+    # Numbers of ordinary size are added as they are, so that the result does not change in its last digit.
+    shift = largest if abs(largest) > LARGEST_EXPONENT else 0.0
+    return float(np.log(np.exp(x - shift).sum()) + shift)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -97,6 +98,21 @@ class Ensemble:
     def order(self) -> np.ndarray:
         """Number of variables of every component."""
         return np.array([len(component) for component in self.components], np.int64)
+
+    @cached_property
+    def holders(self) -> tuple[np.ndarray, np.ndarray]:
+        """Terms by feature in use: `term[start[i] : start[i + 1]]` hold the i-th of `used`, ascending."""
+        term_of_factor = np.repeat(np.arange(self.n_terms), np.diff(self.terms.start))
+        by_feature = np.argsort(self.terms.feature, kind="stable")
+        start = np.searchsorted(self.terms.feature[by_feature], np.arange(len(self.used) + 1))
+        return start, term_of_factor[by_feature]
+
+    def terms_with(self, features: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Terms that hold some of these encoded features, ascending, and how many of them each holds."""
+        start, term = self.holders
+        place = np.flatnonzero(np.isin(self.used, features))
+        held = [term[start[i] : start[i + 1]] for i in place]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *held]), return_counts=True)
 
     def dense(self, codes: np.ndarray) -> np.ndarray:
         """Codes for compiled code: a missing cell gets the first code past the feature's bins.

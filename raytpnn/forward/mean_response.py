@@ -19,7 +19,7 @@ def add_mean_response(
     family : Family
         One without `add_mean` goes by its `mean`.
     sums : (n, 8) float32
-        f without intercept, a lane a draw.
+        f without intercept, one lane per draw.
     intercept : (m,) float64
         Intercepts of the draws; lanes from m on are empty.
     offset, total : (n,) float64

@@ -71,21 +71,19 @@ class Packs:
         return pairwise([first, *cuts, last] if last > first else [])
 
 
-def pack_by_draw(ensemble: Ensemble, only: int | np.ndarray | None = None) -> Packs:
-    """Eight neighbouring draws a group, a lane a draw: lane sums are f of each draw, without intercept.
+def pack_by_draw(ensemble: Ensemble, term: np.ndarray | None = None) -> Packs:
+    """Groups of eight neighbouring draws, one lane per draw: lane sums are f of each draw, without intercept.
 
     Neighbours in a chain share most of their components, so that most packs are full.
 
     Parameters
     ----------
     ensemble : Ensemble
-    only : int or (number of components,) bool, optional
-        Keep the terms of this component, or of these, alone.
+    term : (E,) int64, optional
+        Terms to keep, ascending; all of them if not given.
     """
-    kept = np.ones(len(ensemble.components), bool) if only is None else only
-    if not isinstance(kept, np.ndarray):
-        kept = np.arange(len(ensemble.components)) == kept
-    term = np.flatnonzero(kept[ensemble.component])
+    if term is None:
+        term = np.arange(ensemble.n_terms)
     draw, component = ensemble.draw[term], ensemble.component[term]
     slot = place_in_run(draw * len(ensemble.components) + component)
     slot[ensemble.order[component] == 1] = 0
@@ -94,7 +92,7 @@ def pack_by_draw(ensemble: Ensemble, only: int | np.ndarray | None = None) -> Pa
 
 
 def pack_by_component(ensemble: Ensemble, column: np.ndarray) -> Packs:
-    """Terms of all draws, one group a column: lane sums add up to the sum over draws of the column.
+    """Terms of all draws, one group per column: lane sums add up to the sum over draws of the column.
 
     Parameters
     ----------

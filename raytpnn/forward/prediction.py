@@ -31,6 +31,12 @@ def row_blocks(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def tasks(n: int, packs: Packs) -> list[tuple[slice, range]]:
+    """Pairs of rows and groups of draws."""
+    ranges = even_ranges(packs.n_groups, PARTS)
+    return [(rows, groups) for rows in row_blocks(n, ROWS) for groups in ranges]
+
+
 @dataclass(frozen=True)
 class Predictor:
     """Latent f of all draws as a function of codes.
@@ -42,7 +48,7 @@ class Predictor:
 
     @cached_property
     def by_draw(self) -> Packs:
-        """Packs with a lane a draw."""
+        """Packs with one lane per draw."""
         return pack_by_draw(self.ensemble)
 
     def latent(self, codes: np.ndarray, offset: np.ndarray, packs: Packs | None = None) -> np.ndarray:
@@ -72,7 +78,7 @@ class Predictor:
                 np.add(sums.T, intercept[draws, None], out=block)
                 block += offset[rows]
 
-        run_all(evaluate, self.tasks(codes.shape[1]))
+        run_all(evaluate, tasks(codes.shape[1], chosen))
         return f
 
     def latent_blocks(self, codes: np.ndarray, offset: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -97,16 +103,16 @@ class Predictor:
                 add_mean_response(family, evaluator.group(group), intercept, offset[rows], total)
             return total
 
-        tasks = self.tasks(codes.shape[1])
+        parts = tasks(codes.shape[1], self.by_draw)
         mean = np.zeros(codes.shape[1])
-        for (rows, _), total in zip(tasks, run_all(add, tasks), strict=True):
+        for (rows, _), total in zip(parts, run_all(add, parts), strict=True):
             mean[rows] += total
         return mean / ensemble.n_draws
 
     def latent_mean(self, codes: np.ndarray) -> np.ndarray:
         """Posterior mean of f without offset, (n,) float64.
 
-        f is linear in the terms, so that draws need not be told apart.
+        f is linear in the terms, so that draws need not be kept apart.
         """
         terms_before = np.cumsum(
             np.bincount(self.ensemble.component, minlength=len(self.ensemble.components))
@@ -145,8 +151,3 @@ class Predictor:
         ranges = even_ranges(packs.n_groups, PARTS)
         run_all(evaluate, [(rows, part) for rows in row_blocks(codes.shape[1], ROWS) for part in ranges])
         return means.T
-
-    def tasks(self, n: int) -> list[tuple[slice, range]]:
-        """Pairs of rows and groups of draws."""
-        ranges = even_ranges(self.by_draw.n_groups, PARTS)
-        return [(rows, groups) for rows in row_blocks(n, ROWS) for groups in ranges]

@@ -75,7 +75,7 @@ def component_sizes(draws: Draws, probe: Bins) -> Sizes:
     probe : Bins
         The probe rows, see `probe_of`.
     """
-    # One core: those who run chains have given the others work already.
+    # One core: the others run chains.
     with at_most(1):
         ensemble = Ensemble.of(draws, of_features(probe, draws.used_features()))
         norms = component_norms(Predictor(ensemble), probe.codes[ensemble.used])
@@ -97,7 +97,7 @@ def compile_sizes(probe: Bins) -> None:
 
 
 def of_features(bins: Bins, used: np.ndarray) -> Bins:
-    """The same bins without the marginals that only other features have, of which there may be many."""
+    """The same bins without the marginals of features that are not used."""
     kept, place = np.unique(bins.marginal[used], return_inverse=True)
     marginal = np.zeros(len(bins.marginal), bins.marginal.dtype)
     marginal[used] = place

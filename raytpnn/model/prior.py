@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.families import get_family
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 
 __all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 
@@ -50,13 +51,13 @@ class Prior:
     Attributes
     ----------
     K_max : int
-        Most terms a state may hold.
+        Most terms a state may hold, at most 1,024.
     C0 : float
         Penalty on terms: the prior of K is proportional to exp(-C0 K log n).
     alpha_adding, gamma_adding : float
         A term of order d goes on to order d + 1 with probability alpha_adding (1 + d)^-gamma_adding.
     max_order : int
-        Highest order of a term.
+        Highest order of a term, at most 16.
     bounded : bool
         Whether `sigma_beta2` is the variance of a term's height (True) or of its coefficient (False).
     sharing : float
@@ -106,8 +107,9 @@ class Prior:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"Prior.{name} must be a whole number from 1 on, got {value!r}")
-        if self.max_order > 64:
-            raise ValueError(f"Prior.max_order must be at most 64, got {self.max_order}")
+        for name, most in (("K_max", MOST_TERMS), ("max_order", MOST_VARIABLES)):
+            if getattr(self, name) > most:
+                raise ValueError(f"Prior.{name} can be at most {most}, got {getattr(self, name)}")
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if name == "bounded":

@@ -9,6 +9,7 @@ fast_math         How prediction is compiled: as the engine, but free to reorder
 jit               How everything compiled here is compiled: cached, GIL released, strict IEEE arithmetic.
 lanes             Sums over rows in one fixed order, whatever executes them.
 lanes_numpy       The sum of `lanes` in NumPy.
+level             The level of every interval and band, unless another is asked for.
 philox            Philox-4x32-10: random numbers as a function of where they are used.
 random            Uniforms, normals and gammas from the counter-based stream.
 """

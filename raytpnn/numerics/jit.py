@@ -6,14 +6,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba import njit
 from numba.core.types import unliteral
 
-__all__ = ["allocating", "compiled", "internal"]
+__all__ = ["SUPPORTED", "allocating", "compiled", "internal"]
+
+# Versions of Numba whose private names are known: those of `pyproject.toml`.
+SUPPORTED = ">=0.61,<0.69"
 
 PACKAGE = Path(__file__).parent.parent
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
-# It is said aloud because Numba lets a callee inherit it from the caller it is first compiled for.
+# It is stated because Numba lets a callee inherit it from the caller it is first compiled for.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False}
 # Nothing in a sweep is allocated, so nothing needs counting: without this, every slice costs calls that count
 # references, a tenth of a sweep or more with few rows. A function that allocates does not compile then.
@@ -40,8 +44,20 @@ def _cached_with_callees(dispatcher: Any, *callees: Any) -> Any:
         path = Path(function.py_func.__code__.co_filename)
         if PACKAGE not in path.parents and path.exists():
             newest, size = max(newest, path.stat().st_mtime), size + path.stat().st_size
-    dispatcher._cache._cache_file._source_stamp = newest, size
+    index = _private(_private(dispatcher, "_cache"), "_cache_file")
+    _private(index, "_source_stamp")
+    index._source_stamp = newest, size
     return dispatcher
+
+
+def _private(owner: Any, name: str) -> Any:
+    """Attribute that Numba does not promise to keep; ImportError if this version has none."""
+    if not hasattr(owner, name):
+        raise ImportError(
+            f"Numba {numba.__version__} has no {type(owner).__name__}.{name}, which raytpnn needs; install "
+            f"numba{SUPPORTED}"
+        )
+    return getattr(owner, name)
 
 
 def _once_a_type(dispatcher: Any) -> Any:

@@ -6,10 +6,10 @@ effects       What the components of f are, and which matter.
 evaluate      How good a posterior is.
 tables        Prediction from Parquet to Parquet, for tables larger than memory.
 arviz_groups  A posterior as ArviZ wants it: named groups of labelled arrays.
-compared      What is compared between chains: one list of quantities, whoever compares them and whenever.
+compared      The quantities that are compared between chains: one list for all callers.
 fitted        Draws with the data they were fitted to, laid out for questions.
 posterior     What `raytpnn.sample` gives back: draws, and everything a person asks of them.
 storage       A posterior on disk, readable with JSON and Arrow alone.
 subset_words  What a run did with subsets of its rows, in words.
-verdict       Did the chains of a posterior converge: one answer, from one table, for whoever asks.
+verdict       Whether the chains of a posterior converged: one answer, from one table, for all callers.
 """

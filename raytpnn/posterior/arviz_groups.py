@@ -29,7 +29,7 @@ def to_arviz(posterior: Posterior, probe_rows: int = 64, max_rows: int = 2000, s
         Training rows at which f is given, evenly spaced.
     max_rows : int
         Most training rows, evenly spaced, in log_likelihood, posterior_predictive and observed_data. What
-        ArviZ sums over rows (loo) is then over these. Memory is 16 bytes a draw and row.
+        ArviZ sums over rows (loo) is then over these. Memory is 16 bytes per draw and row.
     seed : int
         Of the posterior predictive responses.
 
@@ -96,7 +96,7 @@ def groups(
 
 
 def arviz_module() -> tuple[Any, bool]:
-    """Find the module with `from_dict`, and tell whether it takes a keyword a group (ArviZ before 1.0)."""
+    """Find the module with `from_dict`, and whether it takes one keyword per group (ArviZ before 1.0)."""
     for name in ("arviz", "arviz_base"):
         try:
             with warnings.catch_warnings():

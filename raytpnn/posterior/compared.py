@@ -1,4 +1,4 @@
-"""What is compared between chains: one list of quantities, whoever compares them and whenever."""
+"""The quantities that are compared between chains: one list for all callers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.convergence.advice import Evidence
+from raytpnn.convergence.advice import Comparison
 from raytpnn.convergence.diagnostics import by_chain, scalar_quantities
 from raytpnn.convergence.effects import effects
 from raytpnn.forward.probe import component_sizes, probe_of, probe_rows
@@ -14,7 +14,7 @@ from raytpnn.forward.probe import component_sizes, probe_of, probe_rows
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["compared_quantities", "evidence_of"]
+__all__ = ["compared_quantities", "comparison_of"]
 
 
 def compared_quantities(post: Posterior) -> dict[str, np.ndarray]:
@@ -34,7 +34,7 @@ def compared_quantities(post: Posterior) -> dict[str, np.ndarray]:
     return compared | effects(sizes, chosen.shape[1], post.names)
 
 
-def evidence_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None) -> Evidence:
+def comparison_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None) -> Comparison:
     """What the chains of a posterior have shown.
 
     Parameters
@@ -43,7 +43,7 @@ def evidence_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None
     quantities : dict of str to (chains, draws), optional
         `compared_quantities` of it, if they are known already.
     """
-    return Evidence(
+    return Comparison(
         quantities=compared_quantities(post) if quantities is None else quantities,
         chains=tuple(int(number) for number in np.unique(post.draws.chain)),
         acceptance=tuple(post.config.get("acceptance", [])),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.evaluate.mixture import mixture_log_density, mixture_quantiles
 from raytpnn.posterior.fitted import Fitted
 
@@ -116,7 +117,7 @@ class Posterior(Fitted):
         quantiles = np.concatenate(parts)
         return quantiles[:, 0] if wanted.ndim == 0 else quantiles
 
-    def interval(self, X: Any, level: float = 0.9, offset: Any = None) -> np.ndarray:
+    def interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
         """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
@@ -144,7 +145,7 @@ class Posterior(Fitted):
         self,
         source: Any,
         target: str | os.PathLike[str],
-        level: float | None = 0.9,
+        level: float | None = CREDIBLE_LEVEL,
         keep: Sequence[str] = (),
         offset: str | None = None,
         batch_rows: int = 65_536,
@@ -169,7 +170,7 @@ class Posterior(Fitted):
         """Posterior mean of the intercept."""
         return float(np.mean(self.draws.intercept))
 
-    def components(self, level: float = 0.95, by: str = "feature") -> pd.DataFrame:
+    def components(self, level: float = CREDIBLE_LEVEL, by: str = "feature") -> pd.DataFrame:
         """Components by importance.
 
         The importance of a component in a draw is the empirical l2 norm of f_S over the training rows,
@@ -201,7 +202,7 @@ class Posterior(Fitted):
         return column_table(self.ensemble, self.encoder, self.norm_codes(), level, self.negligible)
 
     def component(
-        self, features: str | int | Sequence[str | int], grid: Any = None, level: float = 0.95
+        self, features: str | int | Sequence[str | int], grid: Any = None, level: float = CREDIBLE_LEVEL
     ) -> pd.DataFrame:
         """One component as a function of its features, with pointwise and simultaneous bands.
 
@@ -237,7 +238,7 @@ class Posterior(Fitted):
             return shapley(self.predictor, codes, self.names, used_only)
         return shapley_intervals(self.predictor, codes, self.names, level, used_only)
 
-    def interactions(self, level: float = 0.95) -> pd.DataFrame:
+    def interactions(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Pairs of features by the strength of the components that hold both.
 
         See `raytpnn.posterior.effects.interactions.interaction_table`.
@@ -246,7 +247,7 @@ class Posterior(Fitted):
 
         return interaction_table(self.ensemble, self.norms, self.names, level)
 
-    def genes(self, level: float = 0.95) -> pd.DataFrame:
+    def genes(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.
 
         Warns (ConvergenceWarning) if the chains are known not to have converged. See
@@ -263,8 +264,8 @@ class Posterior(Fitted):
         from raytpnn.data.gene_symbols import Annotation
         from raytpnn.expression.annotation import read_annotation
 
-        told = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
-        return self._with(encoder=replace(self.encoder, annotation=told.about(self.encoder.input_names)))
+        known = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
+        return self._with(encoder=replace(self.encoder, annotation=known.about(self.encoder.input_names)))
 
     # The draws themselves
 
@@ -301,19 +302,19 @@ class Posterior(Fitted):
         return TemperingSummary.of(self.config)
 
     def scalars(self) -> pd.DataFrame:
-        """Table with a row a draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+        """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
         from raytpnn.draws.frames import scalar_table
 
         return scalar_table(self.draws)
 
     def terms(self) -> pd.DataFrame:
-        """Table with a row a term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+        """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
         from raytpnn.draws.frames import term_table
 
         return term_table(self.draws, self.names)
 
     def thin(self, most: int) -> Posterior:
-        """Posterior of at most `most` draws (one a chain at least), evenly spaced in every chain."""
+        """Posterior of at most `most` draws (at least one per chain), evenly spaced in every chain."""
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
             raise ValueError(f"most must be a number of draws, 1 or more, not {most!r}")
         return self._with(draws=self.draws.evenly_spaced(int(most)))
@@ -333,7 +334,9 @@ class Posterior(Fitted):
             {name: value for name, value in self.config.items() if name != "diagnostics"},
         )
 
-    def predictive_check(self, draws: int = 1000, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+    def predictive_check(
+        self, draws: int = 1000, level: float = CREDIBLE_LEVEL, seed: int = 0
+    ) -> pd.DataFrame:
         """Compare the training response with responses simulated from the posterior.
 
         See `raytpnn.posterior.evaluate.predictive_check.predictive_check`.

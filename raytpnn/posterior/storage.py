@@ -10,21 +10,20 @@ RUN/checkpoint/                     see `raytpnn.storage.formats.checkpoint`; a 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.data.encoding.encoder_io import read_run_encoder
 from raytpnn.data.rows.rows_check import check_response
 from raytpnn.data.rows.rows_io import TrainingRows, read_rows, write_rows
-from raytpnn.draws.check import check_draws
-from raytpnn.draws.draws import Draws
-from raytpnn.storage.checks import named, whole
+from raytpnn.draws.files import REMAKE, read_draws, write_draws
+from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
-from raytpnn.storage.formats.checkpoint import READERS, draws_name, good_blocks
-from raytpnn.storage.formats.length import Counted, length_of
+from raytpnn.storage.formats.checkpoint import draws_name, good_blocks
+from raytpnn.storage.formats.length import length_of
 from raytpnn.storage.formats.manifest import (
     BEGUN,
     FORMAT,
@@ -34,10 +33,9 @@ from raytpnn.storage.formats.manifest import (
     package_versions,
     read_manifest,
 )
-from raytpnn.storage.formats.manifest_check import MOST_DRAWS
-from raytpnn.storage.formats.parquet_files import read_columns
 from raytpnn.storage.lease import Lease
-from raytpnn.storage.places.place import Place, sha256_of_bytes, sha256_of_file
+from raytpnn.storage.places.place import Place, sha256_of_file
+from raytpnn.storage.places.verified import RESTORE, verified_file
 
 if TYPE_CHECKING:
     from raytpnn.data.encoding.encoder import Encoder
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["RunError", "load", "save"]
-
-ENCODER = ("encoder/encoder.json", "encoder/encoder.parquet")
 
 
 def save(posterior: Posterior, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
@@ -96,26 +92,31 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
         If the folder is no run, was written by a newer version, has not ended, or a file is missing or
         damaged.
     """
+    return load_place(Place(folder), unfinished)
+
+
+def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes] | None = None) -> Posterior:
+    """Read a posterior; files of draws in `contents` were read and verified before."""
     from raytpnn.families import get_family
     from raytpnn.posterior.posterior import Posterior
 
-    place = Place(folder)
     manifest = read_manifest(place)
     files, counted = manifest["files"], manifest.get("counted")
     running = manifest.get("state") == "running"
     with named(place.name_of(MANIFEST)):
         family = get_family(manifest["family"])
     if running:
-        found, counted = blocks_so_far(place, manifest, unfinished)
+        contents = {}
+        found, counted = blocks_so_far(place, manifest, unfinished, contents)
         files = {name: sum_ for name, sum_ in files.items() if not name.startswith("draws/")} | found
-    advice = "; `raytpnn resume` makes it again" if "plan" in manifest else "; restore it or fit again"
+    advice = REMAKE if "plan" in manifest else RESTORE
     rows = read_rows(
-        lambda name: verified(place, name, files, "; restore it or fit again"),
+        lambda name: verified_file(place, name, files[name]),
         manifest["n_rows"],
         place.name_of,
     )
-    encoder = read_encoder(place, files)
-    draws = read_draws(place, files, advice, rows.bins.n_features, counted)
+    encoder = read_run_encoder(place, files)
+    draws = read_draws(place, files, advice, rows.bins.n_features, counted, contents)
     with named(place.name_of(MANIFEST)):
         check_together(manifest, rows, encoder, family)
         if not running and draws.n_draws != manifest["n_draws"]:
@@ -134,7 +135,7 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
 
 
 def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encoder, family: Family) -> None:
-    """Raise ValueError unless rows, features, classes and encoder of a run are those of one another."""
+    """Raise ValueError unless rows, features, classes and encoder of a run fit together."""
     names = rows.bins.names
     if list(names) != manifest["feature_names"] or names != encoder.names:
         raise ValueError("the features of data, encoder and manifest are not the same")
@@ -150,16 +151,19 @@ def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encode
 
 
 def blocks_so_far(
-    place: Place, manifest: dict[str, Any], wanted: bool
+    place: Place, manifest: dict[str, Any], wanted: bool, contents: dict[str, bytes]
 ) -> tuple[dict[str, str], dict[str, Any] | None]:
-    """Checksums of the draws of a run that goes on or was killed, and which of its draws count."""
+    """Checksums of the draws of a run that goes on or was killed, and which of its draws count.
+
+    What is read of the draws goes into `contents`.
+    """
     plan = manifest["plan"]
     length = length_of(plan)
     blocks = length.blocks()
-    dropped = length.counted(length.sweeps_of(manifest.get("dropped_rounds", 0))).warmup
-    good, _ = good_blocks(
-        place, plan["digest"], blocks, plan["chains"], watched=False, dropped=dropped if length.until else 0
-    )
+    dropped = 0 if wanted else length.sweeps
+    if length.until and wanted:
+        dropped = length.counted(length.sweeps_of(manifest.get("dropped_rounds", 0))).warmup
+    good, _ = good_blocks(place, plan["digest"], blocks, plan["chains"], False, dropped, contents)
     if not wanted:
         most = "at most " if length.until else ""
         raise RunError(
@@ -197,115 +201,6 @@ def describe(posterior: Posterior) -> dict[str, Any]:
         "config": posterior.config,
         "feature_names": list(posterior.bins.names),
     }
-
-
-def write_draws(draws: Draws, folder: Path) -> None:
-    """One file a chain."""
-    import pyarrow.parquet as pq
-
-    from raytpnn.draws.parquet import draws_to_arrow
-
-    chains, first = np.unique(draws.chain, return_index=True)
-    edges = np.append(first, draws.n_draws)
-    for i, chain in enumerate(chains):
-        file = folder / f"chain={chain}" / "block=0.parquet"
-        file.parent.mkdir(parents=True)
-        pq.write_table(draws_to_arrow(draws, int(edges[i]), int(edges[i + 1])), file, compression="zstd")
-
-
-def read_draws(
-    place: Place,
-    files: dict[str, str],
-    advice: str,
-    n_features: int,
-    counted: dict[str, Any] | None = None,
-) -> Draws:
-    """All blocks of all chains, in order; only the draws that count, if not all of them do.
-
-    All that compiled code relies on is checked.
-    """
-    from raytpnn.draws.parquet import KINDS, draws_from_arrow
-
-    def read(key: tuple[int, int, str]) -> Draws:
-        chain, _, name = key
-        data = verified_bytes(place, name, files[name], advice)
-        # One file alone is read without looking for partitions: the chain is known.
-        table = read_columns(data, place.name_of(name), KINDS, {}, MOST_DRAWS)
-        with named(place.name_of(name)):
-            draws = draws_from_arrow(table, chain)
-            check_draws(draws, n_features)
-        return draws
-
-    keys = sorted(block_key(name) for name in files if name.startswith("draws/"))
-    with ThreadPoolExecutor(READERS) as readers:
-        parts = list(readers.map(read, keys))
-    if not parts:
-        raise RunError(f"{place} holds no draws: {MANIFEST} lists none")
-    draws = Draws.concatenate(parts)
-    if counted is None:
-        return draws
-    with named(place.name_of(MANIFEST)):
-        draws = draws.counted(counted_of(counted))
-    if not draws.n_draws:
-        raise RunError(f"{place} holds no draws that count")
-    return draws
-
-
-def counted_of(told: Any) -> Counted:
-    """Which draws count, as a manifest says it; ValueError if it is something else."""
-    if not isinstance(told, dict) or set(told) != {field.name for field in fields(Counted)}:
-        raise ValueError(f"counted is {told!r:.100}, but must say which draws count")
-    least = {"thin": 1, "step": 1}
-    return Counted(
-        **{
-            name: whole(value, f"counted.{name}", least.get(name, 0), MOST_DRAWS)
-            for name, value in told.items()
-        }
-    )
-
-
-def block_key(name: str) -> tuple[int, int, str]:
-    """Chain, block and name of a file of draws."""
-    chain, block = (part.partition("=")[2] for part in name.removesuffix(".parquet").split("/")[1:])
-    return int(chain), int(block), name
-
-
-def read_encoder(place: Place, files: dict[str, str]) -> Encoder:
-    """Encoder of a run."""
-    from raytpnn.data.encoding.encoder_io import read_encoder_files
-
-    json, parquet = (
-        (verified_bytes(place, name, files[name], "; restore it or fit again"), place.name_of(name))
-        for name in ENCODER
-    )
-    return read_encoder_files(json, parquet)
-
-
-def verified(place: Place, name: str, files: dict[str, str], advice: str) -> Path:
-    """Local path of a file whose checksum is right."""
-    try:
-        path = place.local_file(name, files[name])
-        checksum = sha256_of_file(path) if place.path is not None else files[name]
-    except FileNotFoundError:
-        raise RunError(f"{place.name_of(name)} is missing{advice}") from None
-    compare(place, name, checksum, files[name], advice)
-    return path
-
-
-def verified_bytes(place: Place, name: str, expected: str, advice: str) -> bytes:
-    """Content of a file whose checksum is right."""
-    try:
-        data = place.read(name)
-    except FileNotFoundError:
-        raise RunError(f"{place.name_of(name)} is missing{advice}") from None
-    compare(place, name, sha256_of_bytes(data), expected, advice)
-    return data
-
-
-def compare(place: Place, name: str, checksum: str, expected: str, advice: str) -> None:
-    """Raise if two checksums differ."""
-    if checksum != expected:
-        raise RunError(f"{place.name_of(name)} is damaged: its SHA-256 is not the one in {MANIFEST}{advice}")
 
 
 def checksums(folder: Path) -> dict[str, str]:

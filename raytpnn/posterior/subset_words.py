@@ -20,13 +20,15 @@ def subsets_in_words(config: dict[str, Any]) -> str:
         return ""
     if not rows:
         return "Delayed acceptance was asked for and is off: there are too few rows for it to pay."
-    told = [chain for chain in config.get("screening", []) if chain]
+    by_chain = [chain for chain in config.get("screening", []) if chain]
     by_group: dict[str, int] = {}
-    for chain in told:
+    for chain in by_chain:
         for name, group in chain.items():
             by_group[name] = by_group.get(name, 0) + bool(group["screened"])
-    used = ", ".join(f"{name} in {count} of {len(told)} chains" for name, count in by_group.items() if count)
-    begin = f"Delayed acceptance on {rows:,} rows a sweep, which changes no posterior"
-    if not told:
+    used = ", ".join(
+        f"{name} in {count} of {len(by_chain)} chains" for name, count in by_group.items() if count
+    )
+    begin = f"Delayed acceptance on {rows:,} rows per sweep, which changes no posterior"
+    if not by_chain:
         return f"{begin}."
     return f"{begin}; used for: {used}." if used else f"{begin}; it was found not to pay, and is off."

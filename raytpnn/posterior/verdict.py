@@ -1,4 +1,4 @@
-"""Did the chains of a posterior converge: one answer, from one table, for whoever asks."""
+"""Whether the chains of a posterior converged: one answer, from one table, for all callers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No ConvergenceWarning within the block: whoever asks for it tells people in another way."""
+    """No ConvergenceWarning within the block: the caller reports convergence itself."""
     token = _quiet.set(True)
     try:
         yield
@@ -53,7 +53,7 @@ def kept_table(config: dict[str, Any]) -> pd.DataFrame | None:
 
 
 def diagnostics_of(post: Posterior) -> pd.DataFrame:
-    """Table of R-hat and effective draws: that of the run if there is one, else made from the draws."""
+    """Table of R-hat and effective draws: the stored one of the run, else computed from the draws."""
     from raytpnn.posterior.compared import compared_quantities
 
     kept = kept_table(post.config)
@@ -62,9 +62,9 @@ def diagnostics_of(post: Posterior) -> pd.DataFrame:
 
 def verdict_of(post: Posterior) -> Judgement:
     """Judge a posterior by its table."""
-    from raytpnn.posterior.compared import evidence_of
+    from raytpnn.posterior.compared import comparison_of
 
-    return judge(evidence_of(post), diagnostics_of(post))
+    return judge(comparison_of(post), diagnostics_of(post))
 
 
 def known_to_end(config: dict[str, Any]) -> bool:
@@ -84,11 +84,11 @@ def warn_unless_converged(post: Posterior, stacklevel: int = 2) -> None:
         return
     wanted = f"wanted: {limits_in_words(aims)}"
     if table is None or math.isnan(rhat):
-        told = f"{post.draws.n_draws} draws of {chains} chain(s) are too few to tell"
+        reason = f"{post.draws.n_draws} draws of {chains} chain(s) are too few to judge"
     else:
-        told = f"the worst R-hat is {rhat:.3f} ({name}), the least effective number of draws {ess:.0f}"
+        reason = f"the worst R-hat is {rhat:.3f} ({name}), the least effective number of draws {ess:.0f}"
     warnings.warn(
-        f"the chains have not converged: {told}; {wanted}. `verdict()` of the posterior says what to do",
+        f"the chains have not converged: {reason}; {wanted}. `verdict()` of the posterior says what to do",
         ConvergenceWarning,
         stacklevel=stacklevel + 1,
     )

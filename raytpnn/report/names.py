@@ -38,7 +38,7 @@ def shorten(name: str, most: int = LONGEST) -> str:
 
 
 def shorten_all(names: Sequence[str], most: int = LONGEST) -> list[str]:
-    """Shortened names that still differ: those that would be equal get their number."""
+    """Shortened names; equal ones are numbered."""
     short = [shorten(name, most) for name in names]
     seen: dict[str, set[str]] = {}
     for name, brief in zip(names, short, strict=True):
@@ -62,7 +62,7 @@ def plot_text(text: str) -> str:
 
 
 def number(x: float, digits: int = 3) -> str:
-    """Give a number to some significant digits, without an exponent where it can be helped."""
+    """Number with some significant digits, without an exponent where possible."""
     if not math.isfinite(x):
         return "–" if math.isnan(x) else ("∞" if x > 0 else "−∞")
     if x == round(x) and abs(x) < 1e7:

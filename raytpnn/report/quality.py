@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import TAILS
 from raytpnn.posterior.evaluate import scores
+from raytpnn.posterior.evaluate.loo import LEAST_DRAWS, good_k, relative_efficiency, smoothed_weights
 from raytpnn.posterior.evaluate.mixture import mixture_quantiles
 from raytpnn.report.rows import Rows, thin_rows
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["Assessment", "assess", "leave_one_out_weights"]
+__all__ = ["Assessment", "assess"]
 
 MAX_ROWS = 1000
 # Rows of scores that take a search or an integral each.
 FEW_ROWS = 200
 # Rows times draws: with very many draws, fewer rows, so that an array stays below 64 MB.
 MAX_CELLS = 8_000_000
-# Below so many draws the tail of the importance weights cannot be smoothed.
-LEAST_DRAWS = 50
-# Above this shape of its weights' tail, a row's leave-one-out estimate is not to be trusted.
-KHAT = 0.7
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     weights of the fit enter the row's log-likelihood that is left out.
     """
     if rows.y is None:
-        raise ValueError("responses are needed to tell how good predictions are; give y with X")
+        raise ValueError("responses are needed to assess predictions; give y with X")
     n_all = rows.n
     rows = thin_rows(rows, min(MAX_ROWS, max(MAX_CELLS // post.draws.n_draws, 50)))
     y, family, nuisance = rows.y, post.family, post.draws.nuisance
@@ -92,8 +90,9 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     log_density = family.log_density(y, f, nuisance[:, None])
     weight, unreliable, how = np.full(f.shape, 1.0 / len(f)), 0.0, "fit" if rows.training else "new"
     if rows.training and len(f) >= LEAST_DRAWS:
-        weight, khat = leave_one_out_weights(log_density * post.weight[rows.number])
-        unreliable, how = float(np.mean(khat > KHAT)), "loo"
+        efficiency = relative_efficiency(post, rows.number)
+        log_weight, khat = smoothed_weights(log_density * post.weight[rows.number], efficiency)
+        weight, unreliable, how = np.exp(log_weight), float(np.mean(khat > good_k(len(f)))), "loo"
     upto = np.sum(weight * family.cdf(y, f, nuisance[:, None]), axis=0)
     below = upto
     if family.discrete:
@@ -102,31 +101,9 @@ def assess(post: Posterior, rows: Rows) -> Assessment:
     with np.errstate(divide="ignore"):
         density = top + np.log(np.sum(weight * np.exp(log_density - top), axis=0))
     few = slice(None, None, max(1, -(-rows.n // FEW_ROWS)))
-    ends = mixture_quantiles(family, np.array([0.05, 0.95]), f[:, few], nuisance)
+    ends = mixture_quantiles(family, np.array(TAILS), f[:, few], nuisance)
     mean = np.sum(weight * family.mean(f), axis=0)
     crps = float("nan")
     if not family.binary:
         crps = float(np.mean(scores.mixture_crps(family, y[few], f[:, few], nuisance, weight[:, few])))
     return Assessment(y, mean, below, upto, density, how, unreliable, n_all, scores.width(ends), crps, few)
-
-
-def leave_one_out_weights(loglik: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Leave-one-out weights of draws, (D, n), each column adding up to 1, and their Pareto shapes, (n,).
-
-    Parameters
-    ----------
-    loglik : (D, n)
-        Log-likelihood of each row in each draw.
-    """
-    from arviz_stats.base import array_stats
-
-    varies = np.ptp(loglik, axis=0) > 1e-12
-    weight = np.full(loglik.shape, 1.0 / len(loglik))
-    khat = np.zeros(loglik.shape[1])
-    if np.any(varies):
-        # It takes log-likelihoods, and weighs by their inverse.
-        log_weight, shape = array_stats.psislw(loglik[:, varies].T, axis=-1)
-        ratio = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True)).T
-        weight[:, varies] = ratio / ratio.sum(axis=0)
-        khat[varies] = shape
-    return weight, khat

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT, Evidence, judge, worst_among
+from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT, Comparison, judge, worst_among
 from raytpnn.report.names import number
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class Verdict:
     advice: list[str]
 
 
-def verdict_of(evidence: Evidence, table: pd.DataFrame) -> Verdict:
+def verdict_of(comparison: Comparison, table: pd.DataFrame) -> Verdict:
     """Judge a posterior by what its chains have shown and its `diagnostics()` table.
 
     What users read decides: f at rows, the log-likelihood, the noise and the importance of features and
-    components that lead. K, the intercept, the order of terms and the learned scales are told, but do not
+    components that lead. K, the intercept, the order of terms and the learned scales are listed, but do not
     decide.
     """
-    answer = judge(evidence, table)
+    answer = judge(comparison, table)
     reasons = [f"Chain {odd.chain} is {odd.kind}: {odd.reason}." for odd in answer.odd]
     if answer.state == "unknown":
         notes = [note for note in table["note"].unique() if note]

@@ -27,7 +27,7 @@ from raytpnn.storage.errors import RunError
 from raytpnn.storage.places.identity import Process, own_process
 from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
-__all__ = ["Fence", "Lease", "LeaseLost", "LeaseSight", "RunInUse"]
+__all__ = ["Fence", "Lease", "LeaseLost", "LeaseReader", "RunInUse"]
 
 # Seconds between two renewals, and after which an owner that does not renew is taken for dead.
 RENEW_SECONDS, EXPIRE_SECONDS = 5.0, 60.0
@@ -84,34 +84,34 @@ class Record:
 
     def pack(self) -> bytes:
         """Content of the file."""
-        told = asdict(self) | {"time": time.time()}
-        return (json.dumps(told, indent=1) + "\n").encode()
+        content = asdict(self) | {"time": time.time()}
+        return (json.dumps(content, indent=1) + "\n").encode()
 
     @staticmethod
     def read(place: Place, generation: int) -> Record:
         """Read a lease. One that cannot be understood is that of somebody unknown, who never renews it."""
         data = place.read(file_of(generation))
         try:
-            told: dict[str, Any] = parsed_json(data)
-            owner = told.pop("owner")
-            user, host, machine = (in_print(owner[name]) for name in ("user", "host", "machine"))
+            content: dict[str, Any] = parsed_json(data)
+            owner = content.pop("owner")
+            user, host, machine = (printable(owner[name]) for name in ("user", "host", "machine"))
             numbers = (whole(owner[name], name, 0, MOST) for name in ("pid", "started"))
             process = Process(user, host, machine, *numbers)
-            limits = {name: min(max(float(told[name]), 0.1), 3600.0) for name in ("renew", "expire")}
+            limits = {name: min(max(float(content[name]), 0.1), 3600.0) for name in ("renew", "expire")}
             return Record(
                 generation,
-                str(told["token"]),
+                str(content["token"]),
                 process,
-                whole(told["count"], "count", 0, MOST),
-                float(told["time"]),
+                whole(content["count"], "count", 0, MOST),
+                float(content["time"]),
                 **limits,
-                released=bool(told["released"]),
+                released=bool(content["released"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return Record(generation, "", Process("somebody", "a machine", "", 0, 0))
 
 
-def in_print(value: Any) -> str:
+def printable(value: Any) -> str:
     """A name that can be shown on a terminal: a run may come from a stranger."""
     return "".join(letter for letter in str(value)[:80] if letter.isprintable())
 
@@ -135,8 +135,8 @@ def newest(place: Place) -> Record | None:
     return None
 
 
-class LeaseSight:
-    """Looks at the lease of a run, again and again.
+class LeaseReader:
+    """Reads the lease of a run, again and again.
 
     Parameters
     ----------
@@ -212,25 +212,25 @@ class Lease:
         RunInUse
             If somebody works on it.
         """
-        sight = LeaseSight(place)
-        told = False
+        reader = LeaseReader(place)
+        announced = False
         while True:
-            seen = sight.look()
-            before = sight.record
+            seen = reader.look()
+            before = reader.record
             if seen in ("none", "released", "dead"):
                 generation = 1 if before is None else before.generation + 1
                 record = Record(
                     generation, uuid.uuid4().hex, own_process(), 0, 0.0, RENEW_SECONDS, EXPIRE_SECONDS
                 )
-                if place.create(record.name, record.pack()) or is_there(place, record):
-                    tidy(place, generation)
+                if place.create(record.name, record.pack()) or was_created(place, record):
+                    remove_old(place, generation)
                     return Lease(place, record, before)
                 continue
             assert before is not None
             if seen == "alive":
                 raise in_use(place, before, resumes)
-            if say is not None and not told:
-                told = True
+            if say is not None and not announced:
+                announced = True
                 say(
                     f"{place} was last worked on by {before.owner}; looking for up to {before.expire:.0f} s "
                     "whether it is alive"
@@ -302,7 +302,7 @@ class Lease:
         for name in self.place.names(LEASE_FOLDER):
             self.place.remove(name)
         if self.place.path is not None:
-            self.place.sweep_up()
+            self.place.remove_leftovers()
             for folder in (self.place.path / LEASE_FOLDER, self.place.path):
                 with suppress(OSError):
                     folder.rmdir()
@@ -332,14 +332,14 @@ class Fence:
         )
 
 
-def is_there(place: Place, record: Record) -> bool:
+def was_created(place: Place, record: Record) -> bool:
     """Whether a lease was given, though the storage said something else: an answer may get lost."""
     with suppress(FileNotFoundError):
         return Record.read(place, record.generation).token == record.token
     return False
 
 
-def tidy(place: Place, generation: int) -> None:
+def remove_old(place: Place, generation: int) -> None:
     """Remove leases of long ago; the one before stays."""
     for old in generations(place):
         if old < generation - 1:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
+import tomli_w
 
 from raytpnn.tuning.settings import Setting
 
-__all__ = ["config_text"]
+__all__ = ["changes", "config_text"]
 
 
 def config_text(setting: Setting, sentences: list[str], options: dict[str, Any]) -> str:
@@ -24,45 +23,24 @@ def config_text(setting: Setting, sentences: list[str], options: dict[str, Any])
     options : dict
         Of `raytpnn fit`; what is None is left out.
     """
-    lines = [
-        "# Written by `raytpnn tune`; for `raytpnn fit --config`.",
-        *(f"# {text}" for text in sentences),
-        "",
-    ]
-    plain = {name: value for name, value in options.items() if not isinstance(value, dict)}
-    tables = {name: value for name, value in options.items() if isinstance(value, dict) and value}
-    lines += [f"{name} = {literal(value)}" for name, value in plain.items() if value is not None]
-    for name, own in (("prior", setting.prior), ("moves", setting.moves)):
-        default = type(own)()
-        differing = {
-            field.name: getattr(own, field.name)
-            for field in fields(own)
-            if getattr(own, field.name) != getattr(default, field.name)
-        }
-        tables[name] = differing
-    for name, table in tables.items():
-        lines += [
-            "",
-            f"[{name}]",
-            *(f"{literal_key(key)} = {literal(value)}" for key, value in table.items()),
-        ]
-    return "\n".join(lines) + "\n"
+    head = ["Written by `raytpnn tune`; for `raytpnn fit --config`.", *sentences]
+    content = {name: plain(value) for name, value in options.items() if value is not None and value != {}}
+    content |= {"prior": plain(changes(setting.prior)), "moves": plain(changes(setting.moves))}
+    return "".join(f"# {text}\n" for text in head) + "\n" + tomli_w.dumps(content)
 
 
-def literal(value: Any) -> str:
-    """Value in TOML."""
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, (int, np.integer)):
-        return str(int(value))
-    if isinstance(value, (float, np.floating)):
-        return repr(float(value))
+def changes(own: Any) -> dict[str, Any]:
+    """Fields of a Prior, Moves or Tempering that differ from the default."""
+    default = type(own)()
+    names = [field.name for field in fields(own)]
+    return {name: getattr(own, name) for name in names if getattr(own, name) != getattr(default, name)}
+
+
+def plain(value: Any) -> Any:
+    """Value with NumPy numbers converted to Python's, and types that TOML lacks to text."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(literal(item) for item in value) + "]"
-    # A basic string of TOML has the escapes of JSON, but for the character 7F.
-    return json.dumps(str(value)).replace("\x7f", "\\u007f")
-
-
-def literal_key(key: str) -> str:
-    """Key in TOML: bare, or in quotes."""
-    return key if key.replace("_", "").isalnum() and key.isascii() else json.dumps(key)
+        return [plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return value if isinstance(value, (bool, int, float, str)) else str(value)

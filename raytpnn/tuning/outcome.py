@@ -20,7 +20,7 @@ EVIDENCE = "evidence"
 DEFAULT_METRIC = "nll"
 # Times this, less is better.
 ORIENTATION = {"auroc": -1.0, EVIDENCE: -1.0}
-# Replicas to begin with, times that more are taken if these are too few, and replicas a unit of the barrier.
+# Replicas to begin with, how often more are taken if they are too few, and replicas per unit of the barrier.
 FIRST_REPLICAS, GROWTHS, PER_BARRIER = 16, 3, 2.0
 
 
@@ -31,7 +31,7 @@ class Outcome:
     Attributes
     ----------
     scores : dict of str to float
-        Of the rows held out; or the log evidence. NaN if there is none.
+        Scores of the rows held out, or the log evidence; NaN where there is none.
     error : float
         Standard error of the log evidence by its own draws; NaN of scores.
     replicas : int
@@ -48,7 +48,7 @@ class Outcome:
     seconds: float = field(default=0.0, compare=False)
 
     def loss(self, metric: str) -> float:
-        """Score of which less is better."""
+        """Score oriented so that smaller is better."""
         return ORIENTATION.get(metric, 1.0) * self.scores.get(metric, math.nan)
 
     def to_json(self) -> str:
@@ -72,7 +72,7 @@ class Problem:
     ----------
     cases : Cases
     tasks : list of Task
-        One a step: of cross-validation its split, of ensembles only its seed counts.
+        One per step: the split of cross-validation; of an ensemble, only its seed is used.
     criterion : {"cv", "evidence"}
     options : dict
         Of `raytpnn.sample`.
@@ -131,16 +131,16 @@ def ensemble(problem: Problem, options: dict[str, Any], step: int, replicas: int
             post = sample(**cases.training(rows, cases.y.values), executor="threads", **own)
         if post.config["stopped"] == "interrupt":
             raise KeyboardInterrupt
-        told = post.tempering()
-        barrier = float(told.ensembles["barrier"].iloc[0])
+        tempered = post.tempering()
+        barrier = float(tempered.ensembles["barrier"].iloc[0])
         enough = min(math.ceil(PER_BARRIER * barrier) + 1, MOST_LEVELS) if math.isfinite(barrier) else count
         if fixed or count >= enough:
             break
         last, count = count, enough
     else:
         count = last
-    found = told.evidence
-    notes = [found.note, *told.ensembles["note"]]
+    found = tempered.evidence
+    notes = [found.note, *tempered.ensembles["note"]]
     return Outcome(
         {EVIDENCE: found.log_evidence},
         error=found.error,

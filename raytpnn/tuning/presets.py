@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from raytpnn.engine.records import MOST_TERMS
 from raytpnn.families import get_family
+from raytpnn.model.limits import MOST_TERMS
 from raytpnn.model.prior import Prior
 
 __all__ = ["PRESETS", "Preset", "preset_of"]
@@ -27,12 +27,11 @@ class Preset(NamedTuple):
     """A search space by name.
 
     `space` takes the base prior, the same with all its numbers resolved, and the family; `trials` is how many
-    settings of it are tried if the user does not say, None for all; `told` says what it is.
+    settings of it are tried if the user does not say, None for all.
     """
 
     space: Callable[[Prior, Prior, str], dict[str, list[Any]]]
     trials: int | None
-    told: str
 
 
 def around(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
@@ -54,7 +53,7 @@ def scales(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
         ("b_gamma_scale" if prior.learns("b_gamma") else "b_gamma", 3.0),
         ("sigma_beta2_scale" if prior.learns("sigma_beta2") else "sigma_beta2", 4.0),
     ):
-        # The middle stays as it was told: None leaves it to the rule.
+        # The middle stays as it was given: None leaves it to the rule.
         middle = getattr(resolved, name)
         found[name] = [middle / factor, getattr(prior, name), middle * factor]
     return found
@@ -72,12 +71,14 @@ def paper_full(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any
 
 
 PRESETS = {
-    "default": Preset(around, 24, "around the default prior: 216 settings, 24 tried"),
-    "scales": Preset(scales, None, "smoothness and size of terms around the default: 9 settings"),
-    "paper": Preset(paper, None, "the paper's priors with fixed scales: 243 settings"),
-    "paper-full": Preset(
-        paper_full, None, "the same with M and, for gaussian, q_lambda: 1,458 settings, 486 for the others"
-    ),
+    # 216 settings around the default prior, of which 24 are tried.
+    "default": Preset(around, 24),
+    # Smoothness and size of terms around the default: 9 settings.
+    "scales": Preset(scales, None),
+    # The paper's priors with fixed scales: 243 settings.
+    "paper": Preset(paper, None),
+    # The same with M and, for gaussian, q_lambda: 1,458 settings, 486 for the others.
+    "paper-full": Preset(paper_full, None),
 }
 
 

@@ -1,4 +1,4 @@
-"""Telling the person who waits how far the search is."""
+"""Lines that say how far a search is."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from raytpnn.tuning.outcome import EVIDENCE, ORIENTATION, Outcome
 from raytpnn.tuning.race import Race
 from raytpnn.tuning.settings import Setting, varied
 
-__all__ = ["Teller"]
+__all__ = ["SearchProgress"]
 
 SECONDS = 2.0
 # The first fits take longer, as workers start.
 FEW = 4
 
 
-class Teller:
-    """Says what begins, how many fits are done, and who goes on.
+class SearchProgress:
+    """Prints what begins, how many fits are done, and which settings go on.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ class Teller:
     def __init__(self, say: Callable[[str], None], race: Race, criterion: str, metric: str) -> None:
         self.say, self.race, self.metric = say, race, metric
         self.step = "ensemble" if criterion == EVIDENCE else "fold"
-        self.start = self.spoken = time.monotonic()
+        self.start = self.printed_at = time.monotonic()
         self.done = 0
         self.quiet = True
         race.when_complete = self.complete
 
     def begin(self, settings: Sequence[Setting]) -> None:
-        """Say what is searched."""
+        """Print what is searched."""
         names = ", ".join(varied(settings))
         self.say(
             f"tune: {len(settings)} settings of {names}; {self.race.steps} {self.step}s, by {self.metric}; "
@@ -45,11 +45,11 @@ class Teller:
         )
 
     def resume(self, known: int) -> None:
-        """Begin to speak of steps, after what was known already has been taken over."""
+        """Print steps from now on: those known already have been taken over."""
         if known:
             self.say(f"tune: {known} fits are there already, {self.left()} are left at most")
         self.quiet = False
-        self.start = self.spoken = time.monotonic()
+        self.start = self.printed_at = time.monotonic()
 
     def left(self) -> int:
         """Fits that are still to do, if as many go on as may."""
@@ -66,12 +66,12 @@ class Teller:
         return now
 
     def note(self, outcome: Outcome) -> None:
-        """Say how far it is, at most every two seconds."""
+        """Print how far it is, at most every two seconds."""
         self.done += 1
         now = time.monotonic()
-        if now - self.spoken < SECONDS:
+        if now - self.printed_at < SECONDS:
             return
-        self.spoken = now
+        self.printed_at = now
         left = self.left()
         at = min(self.race.complete + 1, self.race.steps)
         words = f"tune: {self.step} {at} of {self.race.steps}, {self.done} fits done, {left} left at most"
@@ -80,7 +80,7 @@ class Teller:
         self.say(words)
 
     def complete(self, steps: int, ran: list[int], alive: list[int]) -> None:
-        """Say who goes on."""
+        """Print which settings go on."""
         if self.quiet:
             return
         first = self.race.ranked()[0]

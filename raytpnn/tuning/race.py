@@ -1,4 +1,4 @@
-"""A race of settings: who goes on after every step, as a function of complete steps alone."""
+"""A race of settings: which go on after each step depends on complete steps alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["Race"]
 
-# So many go on always: a single one would have nobody to be compared with.
+# At least this many settings go on, so that there is something to compare.
 LEAST = 2
 
 
@@ -61,7 +61,7 @@ class Race:
         if self.finished or setting not in self.alive:
             return None
         step = self.taken(setting)
-        # Where nobody drops out there is nothing to wait for.
+        # If no setting drops out, none has to wait for the others.
         return step if step == self.complete or (self.keep >= 1.0 and step < self.steps) else None
 
     def waits(self, setting: int) -> bool:
@@ -73,22 +73,22 @@ class Race:
         return float(np.mean([self.losses[setting, step] for step in range(steps)]))
 
     def ranked(self) -> list[int]:
-        """Those left, the best first, by the steps that are complete; as they are if none is."""
+        """Settings left, the best first by the complete steps; in their order if no step is complete."""
         if not self.complete:
             return list(self.alive)
         return sorted(self.alive, key=lambda i: (self.mean(i, self.complete), i))
 
     def survivors(self) -> list[int]:
-        """Those that take the next step."""
+        """Settings that take the next step."""
         ranked = self.ranked()
         return sorted({*ranked[: self.share(len(ranked))], 0})
 
     def share(self, count: int) -> int:
-        """How many of so many go on, the base aside."""
+        """How many of `count` settings go on, not counting the base."""
         return max(math.ceil(self.keep * count - 1e-9), LEAST)
 
     def most_after(self, count: int) -> int:
-        """How many of so many go on at most: the base comes on top if it is not among the better."""
+        """Most of `count` settings that can go on: the base is added if it is not among the better."""
         return min(self.share(count) + 1, count)
 
     def taken(self, setting: int) -> int:

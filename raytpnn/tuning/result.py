@@ -180,33 +180,33 @@ class Tuning:
             return ["No step was done for all settings: nothing is known yet."]
         kind = "ensembles" if self.criterion == EVIDENCE else "folds"
         best, ties = self.best_number, self.ties()
-        told = [f"{len(self.settings)} settings, {self.race.complete} of {self.race.steps} {kind} complete."]
+        lines = [f"{len(self.settings)} settings, {self.race.complete} of {self.race.steps} {kind} complete."]
         if not ties:
-            told.append(
+            lines.append(
                 f"Setting {best} is the best, by more than twice the error of the difference to any other."
             )
         else:
             listed = ", ".join(str(i) for i in sorted(ties)[:10])
             more = f" and {len(ties) - 10} more" if len(ties) > 10 else ""
-            told.append(
+            lines.append(
                 f"A tie: setting {best} leads, but not by more than twice the error of the difference to "
                 f"{listed}{more}."
             )
         noted = [i for i in self.race.alive if self.notes(i)]
         if noted:
-            told.append(
+            lines.append(
                 f"Of {len(noted)} settings the evidence is uncertain beyond its error (see `note`): give "
                 "more draws, or replicas."
             )
         gain, error = self.lead(best, 0)
         if best == 0:
-            told.append("Setting 0, the base, is the best of them: nothing to change.")
+            lines.append("Setting 0, the base, is the best of them: nothing to change.")
         else:
-            told.append(
+            lines.append(
                 f"Over setting 0, the base, it gains {gain:.4g} (standard error {error:.2g}) in {self.metric}"
                 ". The best of many looks better than it is."
             )
-        return told
+        return lines
 
     def config(self, **options: Any) -> str:
         """Text of a config file for `raytpnn fit`, with other options of it at the head."""

@@ -1,4 +1,4 @@
-"""Steps that are done, a small file each: a search that was interrupted, or is made larger, goes on."""
+"""Steps that are done, each in a small file, so that a search can be interrupted, resumed or enlarged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from raytpnn.storage.places.place import Place
 from raytpnn.tuning.outcome import Outcome
 from raytpnn.tuning.settings import Setting
 
-__all__ = ["MARK", "Kept"]
+__all__ = ["MARK", "SavedSteps"]
 
 MARK, FOLDER = "search.json", "steps"
 
 
-class Kept:
+class SavedSteps:
     """Outcomes by setting and step; in a folder if there is one.
 
     Parameters
@@ -26,7 +26,7 @@ class Kept:
     mark : dict
         What outcomes depend on beside the setting: `fingerprint`, and what a reader wants to know.
     lease : Lease, optional
-        That of the folder: nothing is kept there any more once somebody else has taken it over.
+        Of the folder: nothing is written there once somebody else has taken it over.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Kept:
         return f"{FOLDER}/{self.settings[setting].name}-{step:03}.json"
 
     def read(self, steps: int) -> None:
-        """Take over what is there. A damaged file counts as not there."""
+        """Read the saved outcomes. A damaged file counts as missing."""
         assert self.place is not None
         there = set(self.place.names(FOLDER))
         for setting in range(len(self.settings)):

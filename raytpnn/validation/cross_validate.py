@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +14,8 @@ from raytpnn.chains.observe.progress import Reporter, duration, make_reporter
 from raytpnn.chains.run.ownership import kept_work
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.tables.tables import as_table
-from raytpnn.families import get_family
+from raytpnn.families import Family, get_family
+from raytpnn.options.definition import CROSS_VALIDATE, OF_VALIDATION, CrossValidateOptions, TuneOptions
 from raytpnn.storage.places.place import Place
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.execute import fits_on_ray, fits_on_threads
@@ -24,74 +24,23 @@ from raytpnn.validation.splits import Scheme, make_splits
 from raytpnn.validation.summary import CrossValidation
 from raytpnn.validation.task import Fit, Task, permuted
 
-if TYPE_CHECKING:
-    from raytpnn.data.gene_symbols import Annotation
-
-__all__ = ["cross_validate", "validate_cases"]
-
-# Options of `raytpnn.sample` that every fit is given.
-PASSED_ON = (
-    *("chains", "warmup", "draws", "thin", "prior", "moves", "feature_weights", "max_bins", "backend"),
-    *("tempering", "missing_indicators", "minibatch", "delayed_acceptance"),
-)
-# Draws of each chain if their number is not given: there are too many fits to run each until it converges.
-DRAWS = 1000
+__all__ = ["cases_of", "cross_validate", "validate_cases"]
 
 
-def cross_validate(
-    X: Any,
-    y: Any,
-    family: str = "gaussian",
-    cv: str | int | None = None,
-    splits: int | None = None,
-    test_share: float = 0.2,
-    permute: int = 0,
-    seed: int = 0,
-    sample_weight: Any = None,
-    offset: Any = None,
-    preparation: dict[str, Any] | None = None,
-    annotation: Annotation | None = None,
-    out: str | os.PathLike[str] | None = None,
-    executor: str = "auto",
-    address: str | None = None,
-    progress: bool | Reporter = False,
-    **options: Any,
-) -> CrossValidation:
+@CROSS_VALIDATE.describe
+def cross_validate(X: Any, y: Any, **options: Unpack[CrossValidateOptions]) -> CrossValidation:
     """Fit the model to parts of the rows, again and again, and look at the rows held out.
 
     Everything that is learned from data, encoding, preparation and feature weights included, is learned from
-    the training part of a split. Two classes are split so that every part has its share of both. Where fits
-    run does not change them.
+    the training part of a split. There are five folds twice, if neither `cv` nor `splits` is given. Two
+    classes are split so that every part has its share of both. Where fits run does not change them.
 
     Parameters
     ----------
-    X, y, family, sample_weight, offset
+    X, y
         As for `raytpnn.sample`; X may be an Expression.
-    cv : str or int, optional
-        Folds, and how often to deal them anew: "5x5", or 5. Five folds twice, if neither this nor `splits` is
-        given.
-    splits : int, optional
-        Instead of folds, so many random splits, each with `test_share` of the rows held out.
-    test_share : float
-    permute : int
-        Control: so many times, permute the response and do it all again on one round of folds (or five
-        random splits). Shows what chance looks like.
-    seed : int
-        Of splits, chains and permutations.
-    preparation : dict, optional
-        Options of `raytpnn.data.preparation.prepare` (log2, min_sd, collapse), for expression data; applied
-        in every training part. Without it, X is taken as it is.
-    annotation : Annotation, optional
-        Gene symbols of the features (`raytpnn.read_annotation`): what is found is then counted by gene.
-    out : path or URI, optional
-        Folder; finished fits are kept in `out/cv` and not done again, the summary is written there. One
-        process at a time works on it.
-    executor, address, progress
-        As for `raytpnn.sample`; on Ray, a fit is a task.
     **options
-        chains, warmup, draws, thin, prior, moves, feature_weights, max_bins, backend, tempering and
-        missing_indicators, minibatch and delayed_acceptance of `raytpnn.sample`. Draws are 1,000 of each
-        chain if not given: fits of a cross-validation do not go on until they have converged.
+        Those of `raytpnn.options.definition.CrossValidateOptions`.
 
     Returns
     -------
@@ -104,32 +53,38 @@ def cross_validate(
     RunError
         If somebody else works on `out`; the message says who.
     """
-    likelihood = get_family(family)
-    table = as_table(X)
-    n = table.n_rows
-    weights = feature_weights_by_row(options.get("feature_weights"))
+    asked = CROSS_VALIDATE.filled(options, "cross_validate")
+    likelihood = get_family(asked["family"])
+    cv, splits = asked["cv"], asked["splits"]
+    scheme = Scheme.of("5x2" if cv is None and splits is None else cv, splits, asked["test_share"])
+    weights = feature_weights_by_row(asked["feature_weights"])
     if weights:
         raise ValueError(weights)
-    cases = Cases(
+    return validate_cases(
+        cases_of(X, y, likelihood, asked),
+        scheme,
+        asked["permute"],
+        asked["seed"],
+        {name: value for name, value in options.items() if name in OF_VALIDATION},
+        None if asked["out"] is None else Place(asked["out"]),
+        ray_is_meant(asked["executor"], asked["address"]),
+        asked["address"],
+        make_reporter(asked["progress"]),
+    )
+
+
+def cases_of(X: Any, y: Any, likelihood: Family, asked: CrossValidateOptions | TuneOptions) -> Cases:
+    """Rows to split, checked."""
+    table = as_table(X)
+    n, weight, offset = table.n_rows, asked["sample_weight"], asked["offset"]
+    return Cases(
         table=table,
         y=as_response(y, likelihood, n),
         family=likelihood.name,
-        weight=None if sample_weight is None else as_weights(sample_weight, n),
+        weight=None if weight is None else as_weights(weight, n),
         offset=None if offset is None else as_offset(offset, n),
-        preparation=preparation,
-        annotation=annotation or table.annotation,
-    )
-    scheme = Scheme.of("5x2" if cv is None and splits is None else cv, splits, test_share)
-    return validate_cases(
-        cases,
-        scheme,
-        permute,
-        seed,
-        options,
-        None if out is None else Place(out),
-        ray_is_meant(executor, address),
-        address,
-        make_reporter(progress),
+        preparation=asked["preparation"],
+        annotation=asked["annotation"] or table.annotation,
     )
 
 
@@ -155,9 +110,9 @@ def validate_cases(
     reporter: Reporter,
 ) -> CrossValidation:
     """`cross_validate` of checked data."""
-    check(permute, seed, options)
     if options.get("draws") is None:
-        options = options | {"draws": DRAWS}
+        # There are too many fits to run each until it converges.
+        options = options | {"draws": CROSS_VALIDATE.options["draws"].default}
     mark = {
         "fingerprint": fingerprint(cases, scheme, options, seed),
         "scheme": asdict(scheme),
@@ -180,10 +135,10 @@ def validate_cases(
             run = fits_on_threads(cases, left, options, seed)
             if on_ray:
                 run = fits_on_ray(cases, left, options, seed, address, reporter)
-            tell = Teller(reporter.say, len(left), cases.family)
+            progress = FitProgress(reporter.say, len(left), cases.family)
             for task, fit in run:
                 results.add(task, fit)
-                tell(fit)
+                progress(fit)
         fits = [results.fits[task.name] for task in tasks]
         own, control = [fit for fit in fits if not fit.permutation], [fit for fit in fits if fit.permutation]
         found = CrossValidation(own, control, scheme, cases.family, cases.y.classes)
@@ -192,19 +147,6 @@ def validate_cases(
 
             write_tables(found, place)
     return found
-
-
-def check(permute: Any, seed: Any, options: dict[str, Any]) -> None:
-    """Raise for what cannot be used."""
-    for name, value in (("permute", permute), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise ValueError(f"{name} must be a whole number, 0 or more, got {value!r}")
-    unknown = sorted(set(options) - set(PASSED_ON))
-    if unknown:
-        raise ValueError(
-            f"cross_validate has no option {', '.join(map(repr, unknown))}; for the fits there are "
-            f"{', '.join(PASSED_ON)}"
-        )
 
 
 def tasks_of(cases: Cases, scheme: Scheme, permute: int, seed: int) -> list[Task]:
@@ -219,8 +161,8 @@ def tasks_of(cases: Cases, scheme: Scheme, permute: int, seed: int) -> list[Task
     return tasks
 
 
-class Teller:
-    """Says how far the fits are, at most every two seconds.
+class FitProgress:
+    """Prints how many fits are done, at most every two seconds.
 
     Parameters
     ----------
@@ -232,7 +174,7 @@ class Teller:
 
     def __init__(self, say: Callable[[str], None], total: int, family: str) -> None:
         self.say, self.total, self.family = say, total, family
-        self.begin = self.spoken = time.monotonic()
+        self.begin = self.printed_at = time.monotonic()
         self.fits: list[Fit] = []
         self.done = 0
 
@@ -242,9 +184,9 @@ class Teller:
         if not fit.permutation:
             self.fits.append(fit)
         now = time.monotonic()
-        if now - self.spoken < 2.0 and self.done < self.total:
+        if now - self.printed_at < 2.0 and self.done < self.total:
             return
-        self.spoken = now
+        self.printed_at = now
         words = [f"cross-validation: {self.done} of {self.total} fits"]
         if self.fits:
             name, value = next(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from raytpnn.chains.executors.ray_session import RaySession
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.observe.progress import Reporter
+from raytpnn.parallel.ray_tasks import cpus_per_task, result_of, task_starter
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.task import Fit, Task, fit_one
 
 __all__ = ["fits_on_ray", "fits_on_threads"]
-
-# The cases that this worker process used last, by the reference they came by.
-used_last: dict[str, Cases] = {}
 
 
 def fits_on_threads(
@@ -46,52 +44,19 @@ def fits_on_ray(
 
         # Else every worker would compile for itself.
         compile_all()
-        cpus = cpus_a_task(ray, len(tasks), int(options.get("chains", 4)))
-        reference = [ray.put(cases)]
+        cpus = cpus_per_task(len(tasks), int(options.get("chains", 4)))
         # A fit that dies with its node is done again, as often as it takes.
-        remote = ray.remote(num_cpus=cpus, max_retries=-1)(fit_there)
-        waiting = {remote.remote(reference, task, options, seed, cpus): task for task in tasks}
+        start = task_starter(partial(fit_there, options=options, seed=seed), cases, cpus, retries=-1)
+        waiting = {start(task): task for task in tasks}
         try:
             while waiting:
                 (done,), _ = ray.wait(list(waiting), num_returns=1)
-                task = waiting.pop(done)
-                yield task, result_of(ray, done)
+                yield waiting.pop(done), Fit.from_json(result_of(done))
         finally:
             for unfinished in waiting:
                 ray.cancel(unfinished)
 
 
-def cpus_a_task(ray: Any, tasks: int, chains: int) -> int:
-    """CPUs for each task: all of them shared out, at most one a chain, and no more than a node has."""
-    nodes = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
-    return max(1, min(sum(nodes) // max(tasks, 1), chains, max(nodes, default=1)))
-
-
-def result_of(ray: Any, reference: Any) -> Fit:
-    """Result of a task; an error in it is raised as if it had happened here."""
-    try:
-        return Fit.from_json(ray.get(reference))
-    except ray.exceptions.RayTaskError as problem:
-        raise (problem.cause if isinstance(problem.cause, Exception) else problem) from None
-
-
-def fit_there(reference: list[Any], task: Task, options: dict[str, Any], seed: int, cpus: int) -> str:
+def fit_there(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> str:
     """Do one fit in a worker of Ray."""
-    import ray
-
-    from raytpnn.parallel.threads import at_most
-
-    key = reference[0].hex()
-    if key not in used_last:
-        used_last.clear()
-        used_last[key] = ray.get(reference[0])
-    before = os.environ.get("RAYTPNN_THREADS")
-    os.environ["RAYTPNN_THREADS"] = str(cpus)
-    try:
-        with at_most(cpus):
-            return fit_one(used_last[key], task, options, seed).to_json()
-    finally:
-        if before is None:
-            del os.environ["RAYTPNN_THREADS"]
-        else:
-            os.environ["RAYTPNN_THREADS"] = before
+    return fit_one(cases, task, options, seed).to_json()

@@ -66,7 +66,7 @@ class Results:
             )
 
     def read(self, tasks: Iterable[Task]) -> list[Task]:
-        """Take over what is done, and give what is left to do. A damaged file counts as not there."""
+        """Read the finished fits; returns the tasks left. A damaged file counts as missing."""
         left = []
         for task in tasks:
             name = f"{FOLDER}/{task.name}"
@@ -117,8 +117,8 @@ def fingerprint(cases: Cases, scheme: Scheme, options: dict[str, Any], seed: int
     for values in (cases.y.values, cases.weight, cases.offset):
         digest.update(b"none" if values is None else np.ascontiguousarray(values, np.float64).tobytes())
     # A permutation asked for later is an addition, not another validation.
-    told = [cases.y.classes, cases.family, cases.preparation, cases.covariates, asdict(scheme), seed]
-    digest.update(repr(told).encode())
+    parts = [cases.y.classes, cases.family, cases.preparation, cases.covariates, asdict(scheme), seed]
+    digest.update(repr(parts).encode())
     for name in sorted(options):
         digest.update(f"{name}={plain(options[name])!r};".encode())
     return digest.hexdigest()[:32]

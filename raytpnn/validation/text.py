@@ -19,19 +19,19 @@ __all__ = ["SCORES", "SCORE_COLUMNS", "number", "score_rows", "sentences", "to_m
 
 SCORES = {
     "auroc": "AUROC",
-    "nll": "negative log-likelihood a row",
+    "nll": "negative log-likelihood per row",
     "ece": "calibration error (ECE)",
     "error": "wrong classes",
     "rmse": "RMSE",
     "crps": "CRPS",
-    "deviance": "deviance a row",
+    "deviance": "deviance per row",
 }
 SCORE_COLUMNS = ("score", "pooled", "mean over splits", "sd", "5% to 95% of splits", "by chance")
 SHOWN_FEATURES = 20
 
 
 def number(value: float) -> str:
-    """Three decimals; a dash for what is not known."""
+    """Number with three decimals; a dash if it is unknown."""
     return "-" if np.isnan(value) else f"{value:.3f}"
 
 
@@ -46,9 +46,9 @@ def score_rows(result: CrossValidation) -> list[list[str]]:
 
 
 def sentences(result: CrossValidation) -> list[str]:
-    """What a reader should know beside the scores."""
+    """Sentences that explain the scores."""
     fits = result.fits
-    told = [
+    lines = [
         f"{len(fits)} fits ({result.scheme}); "
         f"{np.mean([fit.terms for fit in fits]):.1f} terms on average. All was fitted to training rows.",
         f"The 20 leading features of two fits have {result.overlap():.0%} in common; "
@@ -56,18 +56,18 @@ def sentences(result: CrossValidation) -> list[str]:
     ]
     if result.control:
         count = len(result.permutations())
-        told.append(
+        lines.append(
             f"Control: with the response permuted {count} times ({len(result.control)} fits), "
             f"{result.false_discovery_rate():.1%} of the fits are sure of some component (inclusion above "
             f"0.5), all of which are false; the score is as good as the true one in "
             f"{round(result.p_value() * (count + 1)) - 1} of {count} (p = {result.p_value():.3f})."
         )
     if result.binary:
-        told.append(
+        lines.append(
             'Of the calibration error, "by chance" is what rows so few would show if every probability were '
             "right; of the others, it is the mean of the control."
         )
-    return told
+    return lines
 
 
 def to_markdown(result: CrossValidation) -> str:

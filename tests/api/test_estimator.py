@@ -78,7 +78,7 @@ def test_regressor_gives_what_sample_gives(table):
 def test_std_is_that_of_the_predictive_distribution(table):
     X, f, rng = table
     for family, y in (("gaussian", f + rng.normal(size=len(f))), ("poisson", rng.poisson(np.exp(0.5 * f)))):
-        model = BayesianTPNNRegressor(family, **SHORT).fit(X, y)
+        model = BayesianTPNNRegressor(family=family, **SHORT).fit(X, y)
         mean, std = model.predict(X, return_std=True)
         post = model.posterior_
         latent = np.concatenate([block for _, block in post.latent_blocks(X)], axis=1)
@@ -198,10 +198,10 @@ def test_random_state_object_and_none(table):
 
 def test_bad_input_is_named(table):
     X, f, _ = table
-    with pytest.raises(ValueError, match="family must be 'gaussian' or 'poisson', got 'bernoulli'"):
-        BayesianTPNNRegressor("bernoulli", **TINY).fit(X, f)
+    with pytest.raises(ValueError, match="unknown family 'bernoulli'; choose one of gaussian, poisson"):
+        BayesianTPNNRegressor(family="bernoulli", **TINY).fit(X, f)
     with pytest.raises(ValueError, match=r"0\.5"):
-        BayesianTPNNRegressor("poisson", **TINY).fit(X, np.full(len(X), 0.5))
+        BayesianTPNNRegressor(family="poisson", **TINY).fit(X, np.full(len(X), 0.5))
     with pytest.raises(ValueError, match="1 class"):
         BayesianTPNNClassifier(**TINY).fit(X, np.full(len(X), "yes"))
     model = BayesianTPNNRegressor(**TINY).fit(X, f)

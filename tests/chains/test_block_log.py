@@ -83,7 +83,7 @@ def test_an_object_store_gets_whole_files(tmp_path):
             assert not (self.folder / name).exists()
             (self.folder / name).write_bytes(data)
 
-    log = BlockLog(Store(tmp_path), Length(1, 0, 500), Reporter(), True)
+    log = BlockLog(Store(tmp_path), Length(1, 0, 500), Reporter(), "ray")
     report = BlockReport(0, 0, 100, 3, -1.0, {}, None, seconds=0.5, where={"node": "n", "ip": "1", "pid": 7})
     with log:
         log.block(0, report)

@@ -9,7 +9,7 @@ import pytest
 from support.run_cases import assert_same_draws, files_of, fit
 
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.work.worker import ChainHost
+from raytpnn.chains.work.choose_worker import chain_worker
 from raytpnn.storage.places.place import Place
 
 SIZE = {"chains": 2, "warmup": 100, "draws": 400}
@@ -33,24 +33,24 @@ def half_way(whole, tmp_path):
     return run
 
 
-def host_of(run):
+def worker_of(run):
     """A new worker that counts the blocks that it computes."""
     opened = Run.open(Place(run))
-    host = ChainHost(opened.plan(opened.rows()), opened.store)
-    computed, original = [], host.chain.run
+    worker = chain_worker(opened.plan(opened.rows()), opened.store)
+    computed, original = [], worker.strategy.chain.run
 
     def counted(first, *more):
         computed.append(first // 100)
         return original(first, *more)
 
-    host.chain.run = counted
-    return host, computed
+    worker.strategy.chain.run = counted
+    return worker, computed
 
 
 def test_blocks_that_a_dead_worker_has_finished_are_not_computed_again(whole, half_way):
-    host, computed = host_of(half_way)
+    worker, computed = worker_of(half_way)
     before = files_of(half_way)
-    reports = [host.run_block(1, block) for block in (1, 2, 3, 4)]
+    reports = worker.run_blocks([1], [1, 2, 3, 4])
     assert computed == [3, 4]
     assert [math.isnan(report.seconds) for report in reports] == [True, True, False, False]
     assert {name: files_of(half_way)[name] for name in before} == before
@@ -64,19 +64,18 @@ def test_what_is_damaged_is_computed_again(whole, half_way, kind):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    host, computed = host_of(half_way)
-    for block in (1, 2, 3, 4):
-        host.run_block(1, block)
+    worker, computed = worker_of(half_way)
+    worker.run_blocks([1], [1, 2, 3, 4])
     assert computed == [2, 3, 4]
     assert_same_draws(whole, half_way)
 
 
 def test_a_worker_that_goes_on_reads_nothing_back(half_way):
-    host, _ = host_of(half_way)
-    host.run_block(1, 3)
+    worker, _ = worker_of(half_way)
+    worker.run_blocks([1], [3])
 
     def never(*args):
         raise AssertionError("a block of its own chain was looked for")
 
-    host.store.finished = host.store.state_after = never
-    host.run_block(1, 4)
+    worker.store.finished = worker.store.state_after = never
+    assert worker.run_blocks([1], [4])

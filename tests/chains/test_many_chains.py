@@ -1,4 +1,4 @@
-"""The coordinator with many chains: nobody waits for R-hat, and its pace does not decide when a run stops."""
+"""The scheduler with many chains: nobody waits for R-hat, and its pace does not decide when a run stops."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from raytpnn.chains.block_report import BlockReport
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.monitoring.watched import Watched
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.schedule.queue import ChainQueue
-from raytpnn.chains.schedule.scheduler import Goal, Journal, run_blocks
+from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.storage.formats.checkpoint import good_blocks
 from raytpnn.storage.places.place import Place
 
@@ -55,7 +56,7 @@ class Instant:
         self.order.append((chain, blocks[0]))
 
     def wait(self, seconds):
-        outcomes = []
+        completed = []
         for worker, (chain, blocks) in self.tasks.items():
             reports = [
                 BlockReport(
@@ -63,12 +64,12 @@ class Instant:
                 )
                 for b in blocks
             ]
-            outcomes.append(Outcome(worker, reports))
+            completed.append(Completed(worker, reports))
             self.done += len(blocks)
         self.tasks = {}
-        if not outcomes:
+        if not completed:
             time.sleep(min(seconds, 0.001))
-        return outcomes
+        return completed
 
     def progress(self):
         return {}
@@ -110,9 +111,9 @@ def conducted(goal, blocks=0, workers=3, observers=()):
     executor = Instant(workers)
     monitor = SlowMonitor(executor, blocks)
     to_do = [list(range(len(LENGTH.blocks()))) for _ in range(LENGTH.chains)]
-    journal = Journal(to_do, [{} for _ in range(LENGTH.chains)])
+    ledger = Ledger(to_do, [{} for _ in range(LENGTH.chains)])
     return (
-        run_blocks(executor, LENGTH, journal, monitor, goal, Reporter(), None, observers),
+        run_blocks(executor, LENGTH, ledger, monitor, goal, Reporter(), None, observers),
         monitor,
         executor,
     )
@@ -122,7 +123,7 @@ GOAL = Goal(ess=6 * 20 * 5.0)
 
 
 def test_blocks_go_on_while_rhat_is_computed():
-    """With R-hat in the coordinator's own loop no block can end meanwhile, and this times out."""
+    """With R-hat in the scheduler's own loop no block can end meanwhile, and this times out."""
     finish, monitor, _ = conducted(GOAL, blocks=4)
     assert monitor.overtaken > 0
     assert finish.stopped == "target"
@@ -152,10 +153,10 @@ def test_what_goes_wrong_in_an_assessment_is_raised():
         def compare(self, per_chain, stopped=lambda: False):
             raise ZeroDivisionError("on purpose")
 
-    journal = Journal([[0, 1]] * 2, [{}, {}])
+    ledger = Ledger([[0, 1]] * 2, [{}, {}])
     length = Length(2, 0, 40, block_sweeps=20)
     with pytest.raises(ZeroDivisionError, match="on purpose"):
-        run_blocks(Instant(1), length, journal, Broken(2, ["x"], np.arange(2)), GOAL, Reporter())
+        run_blocks(Instant(1), length, ledger, Broken(2, ["x"], np.arange(2)), GOAL, Reporter())
 
 
 def test_many_workers_are_given_more_blocks_at_a_time():
@@ -164,9 +165,9 @@ def test_many_workers_are_given_more_blocks_at_a_time():
     for workers in (4, 1000):
         length = Length(workers, 0, DRAWS * 12, block_sweeps=DRAWS)
         executor = Instant(workers)
-        journal = Journal([list(range(12)) for _ in range(workers)], [{} for _ in range(workers)])
+        ledger = Ledger([list(range(12)) for _ in range(workers)], [{} for _ in range(workers)])
         monitor = Monitor(workers, ["x"], np.arange(2))
-        run_blocks(executor, length, journal, monitor, Goal(), Reporter())
+        run_blocks(executor, length, ledger, monitor, Goal(), Reporter())
         assert executor.done == 12 * workers
         calls[workers] = len(executor.order) / workers
     assert calls[4] == 12
@@ -191,11 +192,11 @@ def test_turns_are_those_of_looking_at_every_chain():
 def test_chains_that_run_together_are_as_far_as_each_other():
     turns = ChainQueue([(1, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 5)])
     assert turns.take([3]) == 3
-    assert turns.take_like([4, 0], 2, lambda chain: chain != 1) == [4, 2]
-    assert turns.take_like([], 9, lambda chain: True) == [1]
-    assert turns.take_like([], 9, lambda chain: True) == []
+    assert turns.take_more([4, 0], 2, lambda chain: chain != 1) == [4, 2]
+    assert turns.take_more([], 9, lambda chain: True) == [1]
+    assert turns.take_more([], 9, lambda chain: True) == []
     assert turns.take([]) == 0
-    assert turns.take_like([], 9, lambda chain: True) == [5]
+    assert turns.take_more([], 9, lambda chain: True) == [5]
     assert turns.take([]) is None
 
 

@@ -21,7 +21,7 @@ import raytpnn
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.run.run import Run
 from raytpnn.storage import lease as leases
-from raytpnn.storage.lease import Lease, LeaseLost, LeaseSight, RunInUse
+from raytpnn.storage.lease import Lease, LeaseLost, LeaseReader, RunInUse
 from raytpnn.storage.places.atomic_files import part_name
 from raytpnn.storage.places.identity import Process, own_process
 from raytpnn.storage.places.place import Place
@@ -88,7 +88,7 @@ def test_the_second_on_a_live_run_is_refused_and_a_dead_owner_followed_at_once(t
         raytpnn.resume(run, time_limit=0.5)
     assert time.monotonic() - begin < leases.EXPIRE_SECONDS / 2
     assert json.loads((run / "manifest.json").read_text())["state"] == "stopped"
-    assert LeaseSight(Place(run)).look() == "released"
+    assert LeaseReader(Place(run)).look() == "released"
 
 
 def test_of_many_who_claim_at_a_time_one_gets_it(tmp_path):
@@ -154,7 +154,7 @@ def test_a_lease_that_cannot_be_read_expires(copy, monkeypatch):
     place = Place(copy)
     place.write("lease/000009.json", b"{nonsense")
     clock = iter([0.0, 1.0, 59.0, 62.0])
-    sight = LeaseSight(place, clock=lambda: next(clock))
+    sight = LeaseReader(place, clock=lambda: next(clock))
     assert [sight.look() for _ in range(3)] == ["unknown", "unknown", "dead"]
 
 

@@ -13,9 +13,9 @@ from support.cli_cases import SHORT, call, frame, write
 from support.ray_cases import local_ray
 
 import raytpnn
-from raytpnn.storage.lease import LeaseLost, LeaseSight, RunInUse
+from raytpnn.storage.lease import LeaseLost, LeaseReader, RunInUse
 from raytpnn.storage.places.place import Place
-from raytpnn.tuning.saved_steps import Kept
+from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.validation import cross_validate as validation
 
 SMALL = {"chains": 1, "warmup": 20, "draws": 20}
@@ -79,7 +79,7 @@ def test_a_validation_follows_a_dead_owner_and_gives_the_folder_back(hold, tmp_p
     owner.kill()
     owner.wait()
     found = cross_validate(out)
-    assert LeaseSight(Place(out)).look() == "released"
+    assert LeaseReader(Place(out)).look() == "released"
     assert cross_validate(out).fits == found.fits
 
 
@@ -125,15 +125,13 @@ def test_a_folder_of_something_else_gets_no_lease(tmp_path):
 
 
 def test_a_search_that_cannot_keep_its_steps_says_so(tmp_path, monkeypatch):
-    pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
     def full(kept, setting, step, outcome):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with local_ray(1):
-        monkeypatch.setattr(Kept, "add", full)
+        monkeypatch.setattr(SavedSteps, "add", full)
         with pytest.raises(OSError, match="No space left"):
             search(tmp_path / "out")
         monkeypatch.undo()
         assert search(tmp_path / "out").stopped == "complete"
-    assert LeaseSight(Place(tmp_path / "out")).look() == "released"
+    assert LeaseReader(Place(tmp_path / "out")).look() == "released"

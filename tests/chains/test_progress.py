@@ -46,7 +46,7 @@ def test_the_table_has_a_row_a_chain_and_what_concerns_all():
     assert shown[1].split() == ["0", "warm-up", "100", "of", "1,000", "-", "7", "-", "-"]
     assert shown[2].split() == ["1", "sampling", "500", "of", "1,000", "-", "9", "-123.5", "50%"]
     assert shown[3].split()[1] == "done"
-    assert "R-hat 1.234 (f[3]), least ESS 40 after 100 draws a chain · 2 threads" in shown[4]
+    assert "R-hat 1.234 (f[3]), least ESS 40 after 100 draws per chain · 2 threads" in shown[4]
 
 
 def test_a_table_of_many_chains_fits_the_terminal_and_keeps_the_slow_ones():

@@ -300,10 +300,10 @@ def test_effective_draws_as_target():
 
 
 def test_watched_quantities_agree_with_the_posterior(whole):
-    """What the coordinator sees while sampling is what the posterior says afterwards."""
+    """What the scheduler sees while sampling is what the posterior says afterwards."""
     from raytpnn.chains.monitoring.monitor import Monitor
+    from raytpnn.chains.run.ledger import read_ledger
     from raytpnn.chains.run.run import Run
-    from raytpnn.chains.run_chains import journal_of
     from raytpnn.convergence.diagnostics import convergence_table
     from raytpnn.posterior.compared import compared_quantities
     from raytpnn.storage.places.place import Place
@@ -311,10 +311,10 @@ def test_watched_quantities_agree_with_the_posterior(whole):
     run = Run.open(Place(whole))
     rows = run.rows()
     plan = run.plan(rows)
-    journal, problems = journal_of(run)
+    ledger, problems = read_ledger(run)
     assert problems == []
     monitor = Monitor(4, rows.bins.names, plan.watched)
-    for chain, reports in enumerate(journal.reports):
+    for chain, reports in enumerate(ledger.reports):
         for block, report in reports.items():
             monitor.add(chain, block, report.watched)
     seen = monitor.assess(9)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.numpy_cupy import cupy
 
 from raytpnn import Resources
-from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker, team_for
-from raytpnn.chains.shards import transport
+from raytpnn.chains.executors.sharding import Sharding, check_gpus_of_worker, gang_for
 from raytpnn.chains.shards.carrier import HEAD_WORDS, MESSAGE_WORDS, Carrier
-from raytpnn.chains.shards.transport import (
-    NcclGroup,
-    asked_transport,
-    transport_by_offers,
-    transport_by_place,
-)
-from raytpnn.engine.chain import Place
+from raytpnn.chains.shards.transport import asked_transport, transport_for
+from raytpnn.engine.chain import ShardPlace
 from raytpnn.engine.exchange.mailbox import new_mailbox
 from raytpnn.engine.exchange.meeting import Meeting, MeetingBroken
 from raytpnn.engine.gpu.grid.meeting import StripeExchange, seat_of, stripes_at
@@ -45,21 +37,21 @@ def nodes(*gpus, cpus=8.0):
         (16, (8, 8), 0.0, 2, 8.0),
     ],
 )
-def test_a_team_is_as_small_as_the_nodes_allow(shards, gpus_of_nodes, asked, workers, gpus):
-    team = team_for(Sharding(shards, on_gpus=True), Resources(gpus=asked, cpus=0.5), nodes(*gpus_of_nodes))
-    assert (team.workers, team.resources.gpus, team.resources.cpus) == (workers, gpus, 0.5)
+def test_a_gang_is_as_small_as_the_nodes_allow(shards, gpus_of_nodes, asked, workers, gpus):
+    gang = gang_for(Sharding(shards, on_gpus=True), Resources(gpus=asked, cpus=0.5), nodes(*gpus_of_nodes))
+    assert (gang.workers, gang.resources.gpus, gang.resources.cpus) == (workers, gpus, 0.5)
 
 
 def test_cpus_of_the_nodes_count_too():
-    team = team_for(Sharding(4, on_gpus=True), Resources(cpus=2.0), nodes(4, cpus=4.0))
-    assert (team.workers, team.resources.gpus) == (1, 4.0)
-    team = team_for(Sharding(4, on_gpus=True), Resources(cpus=2.0, gpus=1.0), nodes(4, cpus=4.0))
-    assert team.room(nodes(4, cpus=4.0)) == 2
+    gang = gang_for(Sharding(4, on_gpus=True), Resources(cpus=2.0), nodes(4, cpus=4.0))
+    assert (gang.workers, gang.resources.gpus) == (1, 4.0)
+    gang = gang_for(Sharding(4, on_gpus=True), Resources(cpus=2.0, gpus=1.0), nodes(4, cpus=4.0))
+    assert gang.room(nodes(4, cpus=4.0)) == 2
 
 
 def test_shards_on_cpus_are_workers():
     resources = Resources(cpus=2.0)
-    assert team_for(Sharding(8), resources, nodes(8)) == (8, resources)
+    assert gang_for(Sharding(8), resources, nodes(8)) == (8, resources)
 
 
 @pytest.mark.parametrize("gpus", [0.5, 3.0, 8.0])
@@ -71,52 +63,30 @@ def test_gpus_of_a_worker_divide_the_shards(gpus):
 
 
 @pytest.mark.parametrize(
-    ("asked", "together", "on_gpus", "expected"),
+    ("asked", "together", "expected"),
     [
-        ("auto", True, False, "memory"),
-        ("auto", True, True, "memory"),
-        ("auto", False, False, "gloo"),
-        ("auto", False, True, None),
-        ("gloo", True, False, "gloo"),
-        ("gloo", False, True, "gloo"),
-        ("nccl", False, True, None),
-        ("nccl", True, True, None),
-        ("memory", True, True, "memory"),
+        ("auto", True, "memory"),
+        ("auto", False, "gloo"),
+        ("gloo", True, "gloo"),
+        ("gloo", False, "gloo"),
+        ("memory", True, "memory"),
     ],
 )
-def test_the_transport_goes_by_place(asked, together, on_gpus, expected):
-    assert transport_by_place(asked, together, on_gpus) == expected
+def test_the_transport_goes_by_place(asked, together, expected):
+    assert transport_for(asked, together) == expected
 
 
-@pytest.mark.parametrize(
-    ("asked", "together", "on_gpus", "text"),
-    [("memory", False, True, "on different nodes"), ("nccl", False, False, "these are on CPUs")],
-)
-def test_a_transport_that_cannot_be_is_refused(asked, together, on_gpus, text):
-    with pytest.raises(RunError, match=f"RAYTPNN_EXCHANGE={asked}: .*{text}"):
-        transport_by_place(asked, together, on_gpus)
-
-
-def test_nccl_is_taken_if_all_have_it():
-    assert transport_by_offers("auto", ["a", "b"], [True, True]) == "nccl"
-    assert transport_by_offers("nccl", ["a", "b"], [True, True]) == "nccl"
-    assert transport_by_offers("auto", ["a", "b"], [True, False]) == "gloo"
-    with pytest.raises(RunError, match="no NCCL on b: it wants CuPy"):
-        transport_by_offers("nccl", ["a", "b"], [True, False])
+def test_memory_that_nodes_do_not_share_is_refused():
+    with pytest.raises(RunError, match=r"RAYTPNN_EXCHANGE=memory: .*on different nodes"):
+        transport_for("memory", together=False)
 
 
 def test_a_transport_is_asked_for_by_name(monkeypatch):
     monkeypatch.delenv("RAYTPNN_EXCHANGE", raising=False)
     assert asked_transport() == "auto"
     monkeypatch.setenv("RAYTPNN_EXCHANGE", "mpi")
-    with pytest.raises(ValueError, match="one of auto, memory, nccl, gloo, got 'mpi'"):
+    with pytest.raises(ValueError, match="one of auto, memory, gloo, got 'mpi'"):
         asked_transport()
-
-
-def test_there_is_no_nccl_without_cupy():
-    if find_spec("cupy") is not None:
-        pytest.skip("CuPy is installed")
-    assert transport.has_nccl() is False
 
 
 def at_once(count, act):
@@ -143,11 +113,11 @@ def at_once(count, act):
 def seats(count, width):
     """Seats of one meeting in memory that all share."""
     mailbox = new_mailbox(width)
-    return [Meeting(mailbox, width, count, i, seat_of(Place(count, i, mailbox))) for i in range(count)]
+    return [Meeting(mailbox, width, count, i, seat_of(ShardPlace(count, i, mailbox))) for i in range(count)]
 
 
 def own_part(full, count, i):
-    low, high = stripes_at(Place(count, i))
+    low, high = stripes_at(ShardPlace(count, i))
     part = np.zeros_like(full)
     part[low:high] = full[low:high]
     return part
@@ -179,56 +149,29 @@ def test_an_exchange_of_a_broken_meeting_raises():
         StripeExchange(first)(np.zeros((16, 2)))
 
 
-class NumPyCollective:
-    """What the group uses of `ray.util.collective`, as Ray's NCCL group does it."""
+class GroupOfThreads:
+    """A transport between threads: each gives its words, and takes those of all."""
 
-    def __init__(self, communicator):
-        self.communicator = communicator
+    def __init__(self, shard, table, barrier):
+        self.shard, self.table, self.barrier = shard, table, barrier
 
-    def allreduce(self, array, name):
-        assert array.dtype == np.int64
-        assert array.device.id == 0
-        nccl = cupy.cuda.nccl
-        pointer = array.data.ptr
-        self.communicator.allReduce(pointer, pointer, array.size, nccl.NCCL_INT64, nccl.NCCL_SUM, 1)
-
-
-def nccl_groups(count, folder, monkeypatch):
-    """Groups of threads, with NumPy in the place of CuPy."""
-    monkeypatch.setenv("NUMPY_NCCL_FOLDER", str(folder))
-    unique = cupy.cuda.nccl.get_unique_id()
-    groups = []
-    for i in range(count):
-        group = NcclGroup.__new__(NcclGroup)
-        group.cupy, group.shards, group.shard, group.name = cupy, count, i, "group"
-        group.collective = NumPyCollective(cupy.cuda.nccl.NcclCommunicator(count, unique, i))
-        groups.append(group)
-    return groups
+    def gather(self, words):
+        self.table[self.shard] = words.copy()
+        self.barrier.wait(60)
+        gathered = list(self.table)
+        self.barrier.wait(60)
+        return gathered
 
 
-def test_the_nccl_group_gathers_the_words_of_all(tmp_path, monkeypatch):
-    groups = nccl_groups(3, tmp_path, monkeypatch)
-    words = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, (3, 40))
-    for gathered in at_once(3, lambda i: groups[i].gather(words[i])):
-        assert np.array_equal(gathered, words)
-
-
-def test_who_does_not_wait_for_nccl_reads_too_early(tmp_path, monkeypatch):
-    """Broken twin: the device's stream is not waited for."""
-    groups = nccl_groups(2, tmp_path, monkeypatch)
-    monkeypatch.setattr(cupy.cuda.Device, "synchronize", lambda self: None)
-    gathered = groups[0].gather(np.array([7]))
-    assert [int(part[0]) for part in gathered] == [7, 0]
-
-
-def test_a_carrier_carries_what_does_not_fit_one_message(tmp_path, monkeypatch):
-    groups = nccl_groups(2, tmp_path, monkeypatch)
+def test_a_carrier_carries_what_does_not_fit_one_message():
+    table, barrier = [None, None], threading.Barrier(2)
+    groups = [GroupOfThreads(i, table, barrier) for i in range(2)]
     columns = (MESSAGE_WORDS - HEAD_WORDS) // 8 + 3
     full = np.random.default_rng(1).normal(size=(16, columns))
     apart = []
     for i in range(2):
         mailbox = new_mailbox(columns)
-        apart.append(Meeting(mailbox, columns, 2, i, seat_of(Place(2, i, mailbox))))
+        apart.append(Meeting(mailbox, columns, 2, i, seat_of(ShardPlace(2, i, mailbox))))
     carriers = [Carrier(seat, group) for seat, group in zip(apart, groups, strict=True)]
     for joined in at_once(2, lambda i: StripeExchange(apart[i])(own_part(full, 2, i))):
         assert joined.tobytes() == full.tobytes()

@@ -142,7 +142,7 @@ time.sleep(600)
 
 def test_shared_memory_of_shards_that_were_killed_is_removed_and_no_other(tmp_path):
     """A driver that is killed before all shards have met has removed no name."""
-    from raytpnn.engine.exchange.meeting import map_mailbox, sweep_mailboxes
+    from raytpnn.engine.exchange.meeting import map_mailbox, remove_old_mailboxes
 
     holders = {}
     for name in ("raytpnn-alive", "raytpnn-killed"):
@@ -157,7 +157,7 @@ def test_shared_memory_of_shards_that_were_killed_is_removed_and_no_other(tmp_pa
     for name in ("raytpnn-alive", "raytpnn-killed", "other"):
         os.utime(tmp_path / name, (1e9, 1e9))
     try:
-        sweep_mailboxes(tmp_path, "raytpnn-")
+        remove_old_mailboxes(tmp_path, "raytpnn-")
         assert sorted(os.listdir(tmp_path)) == ["other", "raytpnn-alive", "raytpnn-young"]
     finally:
         holders["raytpnn-alive"].kill()

@@ -55,13 +55,13 @@ def test_ways_give_different_draws_that_say_much_the_same():
 
 def test_watched_rows_of_a_minibatch_chain_are_those_of_its_draws(tmp_path):
     post = fit(tmp_path / "run", chains=2, warmup=100, draws=100, minibatch=30)
+    from raytpnn.chains.run.ledger import read_ledger
     from raytpnn.chains.run.run import Run
-    from raytpnn.chains.run_chains import journal_of
     from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(tmp_path / "run"))
-    journal, _ = journal_of(run)
-    watched = journal.reports[0][1].watched
+    ledger, _ = read_ledger(run)
+    watched = ledger.reports[0][1].watched
     X, _ = small_data()
     rows = run.plan(run.rows()).watched
     f = post.predict_draws(X.iloc[rows])[post.draws.chain == 0]

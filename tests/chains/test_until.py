@@ -16,7 +16,7 @@ import raytpnn
 from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.forward.probe import probe_rows
-from raytpnn.options import length_asked, limited
+from raytpnn.options.checks import length_asked, limited
 from raytpnn.storage.formats.checkpoint import Checkpoint
 from raytpnn.storage.formats.length import MOST_DRAWS, Length
 

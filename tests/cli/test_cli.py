@@ -66,7 +66,7 @@ def test_wrong_use_is_exit_code_2(args, named):
         (("--target", "prise"), "has no column 'prise' (--target); did you mean 'price'?"),
         (("--target", "zzz"), "there are 'id', 'size', 'kind', 'age', 'price' and 4 more"),
         (("--target", "price", "--drop", "Kind"), "(--drop); did you mean 'kind'?"),
-        (("--target", "price", "--weights", "price"), "'price' cannot be both --target and --weights"),
+        (("--target", "price", "--weights", "price"), "'price' cannot be both --target and --sample-weight"),
         (("--target", "price", "--drop", "price"), "'price' cannot be both --target and --drop"),
         (("--target", "kind"), "target 'kind' is text with 3 levels ('ash', 'elm', 'oak')"),
         (("--target", "sold", "--family", "gaussian"), "target 'sold' cannot be used: y holds the text"),
@@ -97,7 +97,7 @@ def test_bad_input_is_one_line_and_exit_code_1(data, tmp_path, options, message)
     ("name", "content", "message"),
     [
         ("none.csv", None, "no file"),
-        ("data.xlsx", b"PK", "cannot tell what"),
+        ("data.xlsx", b"PK", "has an unknown ending"),
         ("bad.parquet", b"not parquet", "cannot read"),
         ("bad.feather", b"not arrow", "cannot read"),
         ("empty.csv", b"", "is empty"),

@@ -158,7 +158,7 @@ def test_covariates_are_an_offset_and_no_features(folder):
         (("--target", "titel"), "there is no target 'titel'"),
         (("--target", "title"), "has 24 levels"),
         (("--target", "batch", "--positive", "7"), "'7' is no level of target 'batch'"),
-        (("--target", "batch", "--log2", "perhaps"), "log2 must be one of auto, yes, no"),
+        (("--target", "batch", "--log2", "perhaps"), "unknown log2 'perhaps'; choose one of auto, yes, no"),
         (("--target", "title", "--positive", "~patient", "--family", "poisson"), "has two classes"),
     ],
 )

@@ -71,7 +71,7 @@ def test_fit_says_what_it_does_and_what_came_of_it(price):
     assert f"reading {data}" in done.stderr.splitlines()[0], "something is said before anything is done"
     assert "family gaussian: numbers" in done.stderr
     assert "120 rows, 3 columns to predict 'price' by" in done.stderr
-    assert "sampling: 120 sweeps a chain, 60 of them warm-up" in done.stderr
+    assert "sampling: 120 sweeps per chain, 60 of them warm-up" in done.stderr
     for text in ("Did it converge?", "Leading components", "size", f"raytpnn report {out}"):
         assert text in done.stdout
 

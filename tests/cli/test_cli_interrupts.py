@@ -9,7 +9,7 @@ import re
 import signal
 
 import pytest
-from support.cli_cases import call, draws_of, frame, run, start, wait_for, wait_until, write
+from support.cli_cases import PATIENCE_SECONDS, call, draws_of, frame, run, start, wait_for, wait_until, write
 
 CHAINS, WARMUP, DRAWS = 2, 100, 600
 # So many that a signal sent when the first draws are there comes long before the end.
@@ -35,7 +35,7 @@ def interrupted(data, out, number):
     heard = wait_for(process, "sampling:")
     wait_until(lambda: any((out / "draws").rglob("block=2.parquet")), "the third block")
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     return process.returncode, stdout, heard + stderr
 
 
@@ -67,7 +67,7 @@ def test_a_second_interrupt_loses_the_blocks_at_hand(tmp_path):
     process.send_signal(signal.SIGINT)
     wait_for(process, "once more to stop at once")
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=120)
+    _, rest = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, rest
     assert not any((out / "checkpoint").rglob("block=*")), "not even the first block was finished"
     assert f"there is no draw yet; `raytpnn resume {out}` goes on" in rest
@@ -80,7 +80,7 @@ def test_a_resumed_run_has_the_draws_of_an_undisturbed_one(data, tmp_path):
     wait_for(process, "sampling:")
     wait_until(lambda: any((cut / "checkpoint").rglob("block=1")), "the second block")
     process.send_signal(signal.SIGINT)
-    assert process.wait(120) in (130, 0)
+    assert process.wait(PATIENCE_SECONDS) in (130, 0)
     process.communicate()
     again = call("resume", cut)
     assert again.returncode == 0, again.stderr
@@ -109,7 +109,7 @@ def test_interrupted_before_there_is_anything_to_save(data, tmp_path):
     process = start(*arguments(data, tmp_path / "run"))
     wait_for(process, "reading")
     process.send_signal(signal.SIGTERM)
-    _, rest = process.communicate(timeout=120)
+    _, rest = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, rest
     assert rest.splitlines()[-1] == "interrupted: nothing was saved"
     assert not (tmp_path / "run").exists()
@@ -123,7 +123,7 @@ def test_interrupted_in_warm_up(data, tmp_path):
     )
     wait_for(process, "sampling:")
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=120)
+    _, rest = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130, rest
     assert f"there is no draw yet; `raytpnn resume {out}` goes on" in rest
     looked = call("diagnose", out)
@@ -147,7 +147,7 @@ def test_a_terminal_shows_a_table_and_ctrl_c_reaches_it(data, tmp_path):
     except OSError:
         pass  # the other end is closed
     os.close(ours)
-    stdout, _ = process.communicate(timeout=120)
+    stdout, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     for text in (

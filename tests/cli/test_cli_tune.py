@@ -7,13 +7,11 @@ import signal
 
 import pandas as pd
 import pytest
-from support.cli_cases import SHORT, call, frame, start, wait_for, wait_until, write
+from support.cli_cases import PATIENCE_SECONDS, SHORT, call, frame, start, wait_for, wait_until, write
 from support.ray_cases import local_ray
 
 import raytpnn
 from raytpnn.cli.inputs.config import read_config
-
-pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
 
 QUICK = ("--folds", 2, "--chains", 1, "--warmup", 60, "--draws", 60)
 
@@ -65,7 +63,7 @@ def test_wrong_use_on_the_command_line(data, tmp_path):
     assert "--target" in missing.stderr
     sold = (*line, "--target", "sold")
     expected = {
-        "there is no preset 'papr'; choose one of": ("--preset", "papr"),
+        "unknown preset 'papr'; choose one of": ("--preset", "papr"),
         "--vary C0 must be like C0=0.001,0.01": ("--vary", "C0"),
         "--vary C0=a must be like": ("--vary", "C0=a"),
         "give --preset paper or --vary, not both": ("--preset", "paper", "--vary", "C0=1"),
@@ -102,7 +100,7 @@ def test_an_interrupted_search_says_how_to_go_on(data, tmp_path, number):
             wait_for(process, "starting Ray")
             wait_until(lambda out=out: len(list((out / "steps").glob("*.json"))) > 1, "two fits")
             process.send_signal(number)
-            stdout, stderr = process.communicate(timeout=180)
+            stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
             assert process.returncode == 130, stderr
             assert "finishing the fits at hand" in stderr
             assert "the same command goes on" in stdout

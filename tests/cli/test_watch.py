@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from support.cli_cases import COMMAND, call, surroundings
+from support.cli_cases import COMMAND, PATIENCE_SECONDS, call, surroundings
 from support.run_cases import fit, manifest_of
 
 from raytpnn.chains.run.run import Run
@@ -74,14 +74,14 @@ def test_a_run_under_way_with_its_speed_and_the_time_it_takes(copy):
     drop_blocks(copy, 1, [2, 3])
     # Chain 0 ends a block every 10 s, chain 1 every 20 s: 100 sweeps each, 15 a second.
     set_times(copy, {(0, 0): 1000, (0, 1): 1010, (0, 2): 1020, (1, 0): 1000, (1, 1): 1020})
-    sight = StatusReader(Place(copy), clock=lambda: 1027.0).look()
-    assert (sight.state, sight.blocks, sight.planned) == ("running", 5, 8)
-    assert sight.done == [300, 200]
-    assert sight.age == 7.0
-    assert sight.speed == pytest.approx(300 / 20)
-    assert sight.seconds_left() == pytest.approx(300 / 15)
-    assert sight.convergence.draws == 100, "of the one complete round with draws"
-    assert all(sight.terms)
+    status = StatusReader(Place(copy), clock=lambda: 1027.0).look()
+    assert (status.state, status.blocks, status.planned) == ("running", 5, 8)
+    assert status.done == [300, 200]
+    assert status.age == 7.0
+    assert status.speed == pytest.approx(300 / 20)
+    assert status.seconds_left == pytest.approx(300 / 15)
+    assert status.convergence.draws == 100, "of the one complete round with draws"
+    assert all(status.terms)
 
 
 def test_silence_is_noticed_and_not_too_soon(copy):
@@ -117,20 +117,21 @@ def test_a_stopped_run_and_one_short_of_its_target(copy):
 
 
 def test_a_damaged_block_is_named_and_seen_again_when_mended(copy):
+    set_state(copy, "running")
     path = copy / "checkpoint/chain=1/block=2"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"x")
     reader = StatusReader(Place(copy))
-    sight = reader.look()
-    assert sight.blocks == 7
-    (problem,) = sight.problems
+    status = reader.look()
+    assert status.blocks == 7
+    (problem,) = status.problems
     assert "chain=1/block=2 is damaged" in problem
-    assert sight.convergence.draws == 100, "rounds before the damage"
+    assert status.convergence.draws == 100, "rounds before the damage"
     path.write_bytes(whole)
     os.utime(path, (1e9, 1e9))
-    sight = reader.look()
-    assert (sight.blocks, sight.problems) == (8, [])
-    assert sight.convergence.draws == 300
+    status = reader.look()
+    assert (status.blocks, status.problems) == (8, [])
+    assert status.convergence.draws == 300
 
 
 def test_no_run_and_a_saved_posterior(finished, tmp_path):
@@ -167,7 +168,7 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
     )
     assert "waiting for a run to begin" in watcher.stderr.readline()
     fit(tmp_path / "run", **SIZE)
-    said, complaints = watcher.communicate(timeout=120)
+    said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 0, complaints
     assert said.splitlines()[-1].startswith("finished, 8 of 8 blocks")
 
@@ -175,8 +176,10 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
 def test_of_too_many_blocks_only_names_are_read(copy, monkeypatch):
     assert MOST_BLOCKS > 100
     monkeypatch.setattr("raytpnn.chains.run.status.MOST_BLOCKS", 5)
-    sight = StatusReader(Place(copy)).look()
-    assert (sight.blocks, sight.convergence, sight.terms) == (8, None, [None, None])
+    assert StatusReader(Place(copy)).look().rhat > 0.0, "known from the manifest of a run that has ended"
+    set_state(copy, "running")
+    status = StatusReader(Place(copy)).look()
+    assert (status.blocks, status.convergence, status.terms) == (8, None, [None, None])
     assert "raytpnn diagnose" in call("watch", copy, "--once").stdout
 
 
@@ -222,7 +225,7 @@ def test_a_run_whose_process_is_killed_is_noticed(tmp_path):
     assert done.returncode == 5
     assert done.stdout.startswith("dead, ")
     assert f"process {driver.pid} on" in " ".join(done.stdout.split())
-    said, complaints = watcher.communicate(timeout=60)
+    said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 5, complaints
     assert "raytpnn resume" in said
 
@@ -235,14 +238,14 @@ def test_a_dead_run_of_another_machine_is_noticed_by_its_lease(copy):
     reader = StatusReader(place)
     assert reader.look().state in ("running", "silent")
     time.sleep(1.2)
-    sight = reader.look()
-    assert (sight.state, sight.owner) == ("dead", "alice, process 4242 on node7")
+    status = reader.look()
+    assert (status.state, status.owner) == ("dead", "alice, process 4242 on node7")
 
 
 def test_a_folder_that_does_not_come(tmp_path):
     begin = time.monotonic()
     watcher = follow(tmp_path / "nothing", "--wait", "1")
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "no run has begun in" in complaints
     assert time.monotonic() - begin < 30
@@ -251,7 +254,7 @@ def test_a_folder_that_does_not_come(tmp_path):
     owner = replace(own_process(), pid=gone.pid, started=1)
     Place(tmp_path / "begun").write("lease/000001.json", Record(1, "token", owner).pack())
     watcher = follow(tmp_path / "begun")
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "the process that prepared it is gone" in complaints
 
@@ -271,7 +274,7 @@ def test_a_run_whose_files_are_on_their_way_is_waited_for(finished, tmp_path):
         else:
             pytest.fail("it does not wait")
         shutil.copytree(finished, run, dirs_exist_ok=True)
-        said, complaints = watcher.communicate(timeout=60)
+        said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 0, complaints
     assert said.startswith("finished")
     # What was left by somebody who is gone is not waited for.
@@ -282,6 +285,6 @@ def test_a_run_whose_files_are_on_their_way_is_waited_for(finished, tmp_path):
     owner = replace(own_process(), pid=gone.pid, started=1)
     Place(left).write("lease/000001.json", Record(1, "token", owner).pack())
     watcher = follow(left)
-    _, complaints = watcher.communicate(timeout=60)
+    _, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 1
     assert "is not a saved run: it has no manifest.json" in complaints

@@ -70,9 +70,9 @@ def test_blocks_are_idempotent(cluster, begun):
     from raytpnn.chains.executors.ray_actor import BlockActor
 
     worker = BlockActor.remote(str(begun), 1)
-    first, second = ray.get([worker.run_block.remote(2, 0), worker.run_block.remote(2, 0)])
+    (first,), (second,) = ray.get([worker.run_blocks.remote([2], [0]) for _ in range(2)])
     files = {path.name: path.read_bytes() for path in begun.glob("checkpoint/chain=2/*")}
-    ray.get(worker.run_block.remote(2, 0))
+    ray.get(worker.run_blocks.remote([2], [0]))
     assert files == {path.name: path.read_bytes() for path in begun.glob("checkpoint/chain=2/*")}
     assert first.acceptance == second.acceptance
     ray.kill(worker)
@@ -82,15 +82,15 @@ def test_workers_hold_their_threads_to_their_share(cluster, begun):
     from raytpnn.chains.executors.ray_actor import BlockWorker
 
     class Curious(BlockWorker):
-        def run_block(self, chain, block):
+        def run_blocks(self, chains, blocks):
             import numba
             import threadpoolctl
 
-            super().run_block(chain, block)
+            super().run_blocks(chains, blocks)
             return numba.get_num_threads(), [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
 
     worker = ray.remote(concurrency_groups={"watch": 1})(Curious).remote(str(begun), 1)
-    threads, pools = ray.get(worker.run_block.remote(0, 0))
+    threads, pools = ray.get(worker.run_blocks.remote([0], [0]))
     ray.kill(worker)
     assert threads == 1
     assert pools
@@ -120,7 +120,7 @@ def test_a_folder_that_the_workers_cannot_see_is_an_error_that_names_the_node(cl
 
     worker = BlockActor.remote(str(begun / "elsewhere"), 1)
     with pytest.raises(raytpnn.RunError, match=r"node [\d.]+ cannot use the run.*shared storage"):
-        ray.get(worker.hello.remote())
+        ray.get(worker.open_run.remote())
     ray.kill(worker)
 
 

@@ -108,7 +108,6 @@ def test_sample_on_many_machines_without_a_folder_says_what_to_give(monkeypatch,
 
 
 def test_tune_waits_for_nodes_and_needs_no_cpu_of_the_head(head):
-    pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
     X, y = small()
     search = {"space": {"K_max": [20]}, "folds": 2, "chains": 1, "warmup": 20, "draws": 20}
     with pytest.raises(ClusterError, match=r"no node of the cluster can hold a worker.*--wait"):
@@ -194,7 +193,7 @@ def test_a_second_user_without_the_token_gets_one_line(tmp_path):
             assert not [line for line in before if "oken" in line]
         assert not (tmp_path / "run").exists()
     finally:
-        first.communicate("", timeout=60)
+        first.communicate("", timeout=PATIENCE_SECONDS)
 
 
 def test_doctor_reports_a_token_that_others_can_read(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.cli_cases import PATIENCE_SECONDS
 from support.ray_cases import FAST_HEALTH_CHECKS
 from support.run_cases import LONG, assert_same_draws, fit
 
@@ -83,7 +84,7 @@ def add_node(cluster, tmp_path):
     yield add
     for node in added:
         cluster.remove_node(node, allow_graceful=False)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_SECONDS
     while sum(node["Alive"] for node in ray.nodes()) > 1:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -161,7 +162,7 @@ def test_a_node_that_is_drained_finishes_its_block_and_others_go_on(add_node, lo
     fit(run, executor="ray", progress=listener, **LONG)
     assert_same_draws(long_run, run)
     assert any("is being taken away: its workers finish their blocks" in text for text in listener.said)
-    assert not any("left out" in text or "done again" in text for text in listener.said), listener.said
+    assert not any("left out" in text or "run again" in text for text in listener.said), listener.said
     blocks = [
         json.loads(line)
         for path in run.glob("log/*.jsonl")
@@ -219,16 +220,16 @@ def test_a_worker_that_hangs_in_the_first_block_is_replaced(add_node, begun, lon
     listener, frozen = Listener(), []
     original = ray_pool.RayPool.send
 
-    def send(crew, worker, *rest):
+    def send(pool, worker, *rest):
         """Stop the process of the first worker before its first block is done."""
-        original(crew, worker, *rest)
+        original(pool, worker, *rest)
         if not frozen:
-            frozen.append(crew.ready[worker]["pid"])
+            frozen.append(pool.ready[worker]["pid"])
             os.kill(frozen[0], signal.SIGSTOP)
 
     monkeypatch.setattr(ray_pool.RayPool, "send", send)
     raytpnn.resume(begun, executor="ray", progress=listener)
     assert_same_draws(long_run, begun)
-    assert any("has not answered for 3 s; what it was at is done again" in text for text in listener.said)
+    assert any("has not answered for 3 s; its blocks are run again" in text for text in listener.said)
     stat = Path(f"/proc/{frozen[0]}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"

@@ -8,14 +8,15 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from support.cli_cases import PATIENCE_SECONDS
 from support.ray_cases import FAST_HEALTH_CHECKS, local_ray
 from support.run_cases import assert_same_draws
 from support.shard_ray_cases import Killer, shared_files
 
 import raytpnn
+from raytpnn.chains.executors.ray_gang import OPENING, READY, Gang, Membership
 from raytpnn.chains.executors.ray_session import ClusterError
-from raytpnn.chains.executors.sharding import Team
-from raytpnn.chains.shards.shard_team import ShardTeam
+from raytpnn.chains.executors.sharding import GangShape
 from raytpnn.data.rows.rows_io import read_rows
 from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
 from raytpnn.numerics.lanes import stripe_starts
@@ -82,19 +83,40 @@ def test_a_run_is_gone_on_with_in_shards(cluster, whole, tmp_path):
     assert_same_draws(whole, tmp_path / "run")
 
 
-def test_a_team_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
+def test_a_gang_that_never_met_leaves_no_shared_memory_behind(cluster, whole):
     from importlib.metadata import version
 
     before = shared_files()
-    team = ShardTeam(str(whole), Team(2, raytpnn.Resources()), False, version("raytpnn"))
-    while not team.transport:
-        ray.wait(team.waiting, num_returns=len(team.waiting), timeout=60)
-        team.advance()
-    # Both have joined; the team does not know it yet.
-    ray.wait(team.waiting, num_returns=2, timeout=60)
+    shape = GangShape(2, raytpnn.Resources())
+    gang = Gang(Membership(str(whole), shape, False, version("raytpnn"), None), {})
+    while gang.stage != OPENING:
+        ray.wait(gang.waiting, num_returns=len(gang.waiting), timeout=PATIENCE_SECONDS)
+        gang.advance()
+    # Both have taken their seats; the gang does not know it yet.
+    ray.wait(gang.waiting, num_returns=2, timeout=PATIENCE_SECONDS)
     assert shared_files() > before
-    team.dismiss()
+    gang.dismiss()
     assert shared_files() <= before
+
+
+def test_who_has_answered_is_not_waited_for_again(cluster):
+    """Else the scheduler would turn in circles until the last of a gang has answered."""
+
+    @ray.remote(num_cpus=0)
+    def later(seconds):
+        time.sleep(seconds)
+        return seconds
+
+    quick, slow = later.remote(0), later.remote(5)
+    ray.wait([quick], timeout=PATIENCE_SECONDS)
+    gang = Gang.__new__(Gang)
+    gang.stage, gang.where, gang.waiting, gang.answered_calls = READY, [], [quick, slow], []
+    assert gang.pending == [quick, slow]
+    assert gang.advance() is None
+    assert gang.pending == [slow]
+    ray.wait([slow], timeout=PATIENCE_SECONDS)
+    assert gang.advance() == [0, 5]
+    assert gang.pending == []
 
 
 def test_too_few_workers_for_the_shards_are_an_error_at_once(cluster, tmp_path):

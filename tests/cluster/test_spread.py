@@ -12,10 +12,11 @@ from support.run_cases import assert_same_draws, files_of, small_data
 
 import raytpnn
 from raytpnn import Resources, Tempering
-from raytpnn.chains import run_chains as conducting
+from raytpnn.chains import run_chains
 from raytpnn.chains.run.run import Run
 from raytpnn.chains.run.store import DiskStore
-from raytpnn.chains.work.replica_worker import PartHost
+from raytpnn.chains.work.replica_parts import ReplicaParts
+from raytpnn.chains.work.worker import Worker
 from raytpnn.storage.places.place import Place
 
 # Warm-up ends within a block, and the last block is short.
@@ -52,20 +53,20 @@ def assert_same_files(left, right):
     assert files_of(left, "checkpoint") == files_of(right, "checkpoint")
 
 
-@pytest.mark.parametrize("hosts", [1, 3])
-def test_parts_joined_are_the_block_of_one_worker(whole, begun, hosts):
+@pytest.mark.parametrize("count", [1, 3])
+def test_parts_joined_are_the_block_of_one_worker(whole, begun, count):
     run = Run.open(Place(begun))
     plan = run.plan(run.rows())
-    crew = [PartHost(plan, DiskStore(run.place, run.store.plan)) for _ in range(hosts)]
+    workers = [Worker(plan, DiskStore(run.place, run.store.plan), ReplicaParts(plan)) for _ in range(count)]
     rng = np.random.default_rng(0)
     for block in range(len(plan.length.blocks())):
         for chain in range(2):
             parts = [
-                crew[rng.integers(hosts)].run_part(chain, block, int(replica))
+                workers[rng.integers(count)].run_part(chain, block, int(replica))
                 for replica in rng.permutation(4)
             ]
             parts.sort(key=lambda part: part.replica)
-            crew[rng.integers(hosts)].join_block(chain, block, parts, 0.0)
+            workers[rng.integers(count)].join_block(chain, block, parts, 0.0)
     assert_same_files(whole, begun)
 
 
@@ -132,13 +133,13 @@ def kill_busy_worker(executor):
 
 def test_a_worker_killed_with_a_part_in_hand_changes_nothing(cluster, whole, begun, monkeypatch):
     disturber = WorkersSeen(200, kill_busy_worker)
-    made = conducting.make_executor
+    made = run_chains.make_executor
 
     def watched(*arguments):
         disturber.executor = made(*arguments)
         return disturber.executor
 
-    monkeypatch.setattr(conducting, "make_executor", watched)
+    monkeypatch.setattr(run_chains, "make_executor", watched)
     raytpnn.resume(begun, executor="ray", resources=Resources(workers=4), progress=disturber)
     assert disturber.result is not None
     assert disturber.result not in {where["pid"] for where in disturber.seen.values()}

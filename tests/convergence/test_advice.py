@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raytpnn.convergence import odd_chains as rules
-from raytpnn.convergence.advice import Evidence, convergence_of, judge, round_up, worst_of
+from raytpnn.convergence.advice import Comparison, convergence_of, judge, round_up, worst_of
 from raytpnn.convergence.forecast import outlook
 from raytpnn.convergence.odd_chains import odd_chains, worst_rhat
 
@@ -25,7 +25,7 @@ def quantities(seed, chains=4, draws=400, correlation=0.0, names=6):
 
 def evidence(values, chains=None, **more):
     numbers = tuple(range(len(values["loglik"]))) if chains is None else chains
-    return Evidence(values, numbers, tuple(FINE for _ in numbers), **more)
+    return Comparison(values, numbers, tuple(FINE for _ in numbers), **more)
 
 
 def judged(values, **more):
@@ -138,7 +138,7 @@ def test_the_number_of_draws_to_ask_for_comes_from_the_effective_ones():
     needed = round_up(1000 * outlook(values, table, 1.01, 400.0).factor)
     judgement = judge(seen, table)
     (more,) = [advice for advice in judgement.advice if advice.startswith("More draws")]
-    assert f"about {needed:,} draws a chain" in more
+    assert f"about {needed:,} draws per chain" in more
     assert "raytpnn resume 'my run' --draws" in more
     longer = quantities(7, draws=needed, correlation=0.96)
     _, rhat, got = worst_of(convergence_of(evidence(longer)))
@@ -205,8 +205,8 @@ def test_too_little_to_judge_by():
     assert any("resume RUN --chains 4" in line for line in one.advice)
     few = judged(quantities(12, draws=3))
     assert few.state == "unknown"
-    assert "3 draws a chain" in few.headline
-    none = judge(Evidence({}, ()), convergence_of(Evidence({}, ())))
+    assert "3 draws per chain" in few.headline
+    none = judge(Comparison({}, ()), convergence_of(Comparison({}, ())))
     assert none.state == "unknown"
 
 

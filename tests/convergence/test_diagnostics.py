@@ -185,7 +185,7 @@ def test_too_few_draws():
     post, _ = random_posterior(np.random.default_rng(39), chains=2, length=3)
     table = post.diagnostics()
     assert table[["rhat", "ess_bulk", "ess_tail"]].isna().all(axis=None)
-    assert table["note"].str.contains("3 draws a chain are too few").all()
+    assert table["note"].str.contains("3 draws per chain are too few").all()
 
 
 def test_constant_quantity():

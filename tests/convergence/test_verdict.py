@@ -73,7 +73,7 @@ def test_quantities_that_cannot_be_estimated_are_kept_as_such(tmp_path):
     [
         (
             {"draws": 10},
-            r"20 draws of 2 chain\(s\) are too few to tell; wanted: R-hat 1.01 and 400 eff",
+            r"20 draws of 2 chain\(s\) are too few to judge; wanted: R-hat 1.01 and 400 eff",
         ),
         (
             {},
@@ -92,7 +92,7 @@ def test_chains_that_have_not_converged_are_warned_of(change, message):
 def test_estimators_and_genes_warn_and_the_quiet_do_not(run, recwarn):
     out, post = run
     X, y = small_data(60)
-    with pytest.warns(ConvergenceWarning, match="too few to tell") as caught:
+    with pytest.warns(ConvergenceWarning, match="too few to judge") as caught:
         BayesianTPNNRegressor(chains=1, warmup=20, draws=10, executor="threads").fit(X, y)
     assert caught[0].filename == __file__
     for own in (post, raytpnn.load(out)):

@@ -341,7 +341,7 @@ def test_errors_come_back_from_ray(cluster, tmp_path):
 
 def test_ray_must_be_connected(tmp_path, monkeypatch):
     path = write(tmp_path / "x.parquet", {"x": np.arange(500.0)})
-    monkeypatch.setattr("raytpnn.parallel.ordered_map.ray_is_connected", lambda: False)
+    monkeypatch.setattr("raytpnn.parallel.ray_tasks.ray_is_connected", lambda: False)
     with pytest.raises(ValueError, match="needs a connection to Ray"):
         Encoder.fit_parquet(path, executor="ray")
     with pytest.raises(ValueError, match="unknown executor 'dask'"):
@@ -352,9 +352,9 @@ def test_what_a_node_does_not_see_is_done_here(monkeypatch):
     def unseen(reference):
         raise FileNotFoundError(f"no file {reference}")
 
-    monkeypatch.setattr(piecework, "result_of", unseen)
+    monkeypatch.setattr("raytpnn.parallel.ray_tasks.result_of", unseen)
     with pytest.warns(UserWarning, match="does not see the data"):
-        assert piecework.here_if_not_there(str.upper, "task", "there") == "TASK"
+        assert piecework.result_or_run_here(str.upper, "task", "there") == "TASK"
 
 
 def test_work_in_order_stops_at_the_first_error():

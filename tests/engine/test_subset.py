@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from support.chain_cases import make_case
 
-from raytpnn.engine.records import EXACT_ONLY, PROBLEM, WORK
+from raytpnn.engine.records import DELAYED, EXACT_ONLY, PROBLEM, WORK
 from raytpnn.engine.reference.execution import view
 from raytpnn.engine.reference.subset import permutation, strata
 from raytpnn.engine.rows.factor_tables import factor_table
@@ -160,6 +160,17 @@ def test_codes_are_gathered_for_features_in_use_alone():
     case.chain.run(0, 1, 1, 1)
     stamps = held(case.chain, 40)
     assert 0 < np.sum(stamps > 0) < 40
+
+
+@pytest.mark.parametrize("way", [EXACT_ONLY, DELAYED])
+def test_codes_of_a_subset_take_no_more_room_with_more_features(way):
+    """(p, m) bytes would be 1.6 GB a chain with 50,000 features and subsets of 32,768 rows."""
+    sizes = []
+    for p in (300, 1200):
+        case = make_case(n=150, p=p, prior=Prior(K_max=3), subsets=SubsetUse(100, way))
+        codes = [array for array in case.chain._arrays if getattr(array, "dtype", None) == np.uint8]
+        sizes.append(sum(array.nbytes for array in codes))
+    assert sizes[0] == sizes[1] == 256 * 100
 
 
 def test_a_minibatch_chain_needs_no_room_for_all_rows():

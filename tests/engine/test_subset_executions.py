@@ -7,6 +7,7 @@ import pytest
 from support.chain_cases import make_case
 from support.execution_cases import differing
 
+from raytpnn.engine import chain as chain_module
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, SCREEN_WALK
 from raytpnn.engine.rows.subset_options import SubsetUse
@@ -99,6 +100,15 @@ def test_codes_of_an_earlier_subset_are_never_used(way):
         chain.run(index, 1, 30, 1)
     assert chain.state.screen_tally[SCREEN_WALK, 1, 0] > 0 or way == "minibatch"
     assert differing(chain, expected) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("slots", [1, 2, 5])
+def test_draws_do_not_depend_on_how_many_features_are_gathered_at_a_time(way, slots, monkeypatch):
+    args = {"p": 6, "missing": 0.1, "sweeps": 30}
+    expected = run("numba", way, **args)
+    monkeypatch.setattr(chain_module, "MOST_GATHERED", slots)
+    assert_same(run("numba", way, **args), expected)
 
 
 def test_moves_differ_with_the_way():

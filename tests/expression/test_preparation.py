@@ -43,7 +43,7 @@ def test_scale_is_chosen_and_keeps_the_ranks(change, log2, scale):
     data = expression(change(matrix()[0]))
     ready = prepare(data, log2=log2)
     assert ready.preparation.scale == scale
-    assert ready.preparation.told()[0].startswith("scale: ")
+    assert ready.preparation.sentences()[0].startswith("scale: ")
     x, changed = data.as_table().block(range(60)), ready.block(range(60))
     np.testing.assert_array_equal(np.isnan(x), np.isnan(changed))
     # What is fitted does not change: ranks are the same.
@@ -224,7 +224,7 @@ def test_adjustment_finds_the_effect_of_covariates():
         offset = fitted.offset(frame) / (5.0 if family == "gaussian" else 1.0)
         assert abs(offset.mean()) < 1e-9
         assert np.sqrt(np.mean((offset - truth) ** 2)) < 0.25 * truth.std(), family
-        assert fitted.told().startswith("adjusting for batch (3 levels), age (number), site (2 levels)")
+        assert fitted.sentence().startswith("adjusting for batch (3 levels), age (number), site (2 levels)")
         again = Adjustment.from_json(fitted.as_json())
         np.testing.assert_array_equal(again.offset(frame.iloc[:7]), fitted.offset(frame.iloc[:7]))
 

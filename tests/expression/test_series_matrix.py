@@ -128,7 +128,7 @@ def test_all_missing_probe_is_left_out_and_said(tmp_path):
     data = read_expression(write_series(tmp_path / "m.txt", series_lines(rows)))
     ready = prepare(data)
     assert "gone_at" not in ready.names
-    assert "left out 1 feature(s) without any value" in ready.preparation.told()
+    assert "left out 1 feature(s) without any value" in ready.preparation.sentences()
 
 
 def test_repeated_feature_ids_are_numbered_and_said(tmp_path):

@@ -22,7 +22,6 @@ from raytpnn.engine.gpu import device as devices
 from raytpnn.engine.gpu.device import HOOK, DeviceError
 from raytpnn.engine.gpu.grid import choice as grid_choice
 from raytpnn.engine.gpu.kernel_files import kernel_folder
-from raytpnn.storage.errors import RunError
 
 ray = pytest.importorskip("ray")
 pytestmark = [
@@ -73,7 +72,6 @@ def nodes(request, tmp_path_factory):
     variables = {
         HOOK: f"support.device_hooks:{'one_small_device' if gpus == 1 else 'two_small_devices'}",
         "PYTHONPATH": ":".join(str(part) for part in (path, TESTS, os.environ["PYTHONPATH"])),
-        "NUMPY_NCCL_FOLDER": str(folder),
     }
     try:
         for _ in range(2):
@@ -113,7 +111,7 @@ def test_gpus_of_two_nodes_draw_what_one_cpu_draws(nodes, whole, tmp_path):
 
 
 def test_all_rows_do_not_fit_one_of_these_gpus(monkeypatch):
-    """Workers of a team therefore have no others than their own."""
+    """Workers of a gang therefore have no others than their own."""
     monkeypatch.setattr(grid_choice, "OVERHEAD_ROWS", 0)
     monkeypatch.setattr(grid_choice, "MARGIN", 1)
     with devices.use(*one_small_device()), pytest.raises(DeviceError, match="too little memory"):
@@ -147,13 +145,6 @@ def test_more_gpus_than_the_cluster_has_are_refused_at_once(nodes, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@on_nodes(1)
-def test_nccl_that_nobody_has_is_told_when_asked_for(nodes, tmp_path, monkeypatch):
-    monkeypatch.setenv("RAYTPNN_EXCHANGE", "nccl")
-    with pytest.raises(RunError, match="RAYTPNN_EXCHANGE=nccl: Ray finds no NCCL on "):
-        fit(tmp_path / "run", shards=2)
-
-
 @on_nodes(1, "no torch")
 def test_gpus_of_two_nodes_without_gloo_are_an_error_that_says_so(nodes, tmp_path):
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'raytpnn\[gloo\]' on every node"):
@@ -182,15 +173,3 @@ def test_one_worker_has_all_gpus_where_a_node_has_them(nodes, whole, tmp_path):
     fit(tmp_path / "run", shards=2, progress=told)
     assert "1 worker on 1 node" in told.where
     assert_same_run(tmp_path / "run", whole)
-
-
-@on_nodes(1, TESTS / "support" / "numpy_cupy")
-def test_ray_s_nccl_group_is_used_as_it_wants_to_be(nodes, whole, tmp_path):
-    """With NumPy in the place of CuPy and files in the place of NCCL: Ray's own code runs, and ours."""
-    pytest.importorskip("torch")
-    told = Told()
-    fit(tmp_path / "run", shards=2, progress=told)
-    assert "2 GPU shards on 2 nodes, exchange by nccl" in told.where
-    assert_same_run(tmp_path / "run", whole)
-    left = ray.util.list_named_actors(all_namespaces=True)
-    assert left == [], "Ray's store of the group's id outlives the team"

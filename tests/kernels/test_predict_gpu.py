@@ -22,7 +22,7 @@ def fitted(family):
         "bernoulli": (f + rng.normal(size=60) > 0).astype(int),
         "poisson": rng.poisson(np.exp(0.5 * f)),
     }[family]
-    return X, y, raytpnn.sample(X, y, family, chains=1, warmup=30, draws=12, executor="threads")
+    return X, y, raytpnn.sample(X, y, family=family, chains=1, warmup=30, draws=12, executor="threads")
 
 
 @needs_compiler

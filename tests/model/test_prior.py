@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from raytpnn.engine.records import STATE
+from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 from raytpnn.model.prior import Prior, sample
 
 
@@ -128,6 +130,15 @@ def test_the_paper_prior_is_unbounded_with_fixed_scales_and_independent_sets():
     assert not paper.learns("sigma_beta2")
     assert not paper.learns("b_gamma")
     assert None not in (paper.b_gamma, paper.sigma_beta2)
+
+
+@pytest.mark.parametrize(("name", "most"), [("K_max", MOST_TERMS), ("max_order", MOST_VARIABLES)])
+def test_a_prior_has_no_more_terms_or_features_than_a_state_has_room_for(name, most):
+    state = STATE["features"].shape
+    assert state == (MOST_TERMS, MOST_VARIABLES)
+    assert getattr(Prior(**{name: most}), name) == most
+    with pytest.raises(ValueError, match=rf"Prior\.{name} can be at most {most}, got {most + 1}"):
+        Prior(**{name: most + 1})
 
 
 def test_a_scale_without_a_shape_is_refused():

@@ -269,6 +269,18 @@ def test_default_grid_covers_the_training_range(fitted):
     assert len(both) == 40 * 40
 
 
+def test_default_grid_of_many_features_is_bounded_and_reaches_all_values():
+    post, _ = random_posterior(np.random.default_rng(8), terms=2, chains=1, length=3)
+    names = list(post.encoder.labels)
+    assert len(names) >= 6
+    for order in range(3, len(names) + 1):
+        curve = post.component(names[:order])
+        assert 200 < len(curve) <= 14**3
+        assert not curve[names[:order]].duplicated().any()
+    for name in names:
+        assert curve[name].nunique() == min(7, len(post.encoder.representatives(name)))
+
+
 def test_bands_hold_their_share_of_draws(fitted):
     post, _ = fitted
     rng = np.random.default_rng(25)

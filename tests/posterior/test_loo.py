@@ -103,3 +103,12 @@ def test_tail_without_a_fit_gives_raw_weights_and_says_so():
     assert np.isinf(k[1])
     np.testing.assert_allclose(np.exp(log_weight).sum(axis=0), 1.0)
     assert log_weight[4, 1] == pytest.approx(0.0)
+
+
+def test_a_row_that_all_draws_see_alike_is_reliable():
+    log_likelihood = np.random.default_rng(86).normal(size=(100, 2))
+    log_likelihood[:, 0] = -1.5
+    log_weight, k = smoothed_weights(log_likelihood, 1.0)
+    assert k[0] == 0.0
+    np.testing.assert_allclose(np.exp(log_weight[:, 0]), 0.01)
+    assert np.array_equal(smoothed_weights(log_likelihood[:, :1], 1.0)[1], [0.0])

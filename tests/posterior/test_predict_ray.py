@@ -61,13 +61,13 @@ def test_posterior_is_put_once_without_training_rows(cluster, source, monkeypatc
     put = cluster.put
     monkeypatch.setattr(cluster, "put", lambda value: stored.append(value) or put(value))
     post.predict_table(source / "one.parquet", source / "out.parquet", level=None, batch_rows=30)
-    assert [value.bins.n_rows for value in stored] == [0]
+    assert [value.args[0].bins.n_rows for value in stored] == [0]
 
 
 def test_few_results_wait(cluster, source, monkeypatch):
     """Tasks are started as results are written, not all at once."""
     post, _ = random_posterior(np.random.default_rng(135))
-    monkeypatch.setattr(predict_ray, "TASKS_A_CORE", 1)
+    monkeypatch.setattr(predict_ray, "TASKS_PER_CORE", 1)
     running, most = set(), []
     get = cluster.get
 
@@ -125,14 +125,14 @@ def test_pieces_hold_every_row_group_once(source):
 
 def test_without_ray():
     """Ray is not imported to find out that it is not connected."""
-    look = "import sys; from raytpnn.posterior.tables.predict_ray import connected"
-    code = f"{look}; sys.exit(connected() or 'ray' in sys.modules)"
+    look = "import sys; from raytpnn.parallel.ordered_map import on_ray"
+    code = f"{look}; sys.exit(on_ray('auto') or 'ray' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_ray_must_be_connected(source, monkeypatch):
     post, _ = random_posterior(np.random.default_rng(138))
-    monkeypatch.setattr(predict_ray, "connected", lambda: False)
+    monkeypatch.setattr("raytpnn.parallel.ray_tasks.ray_is_connected", lambda: False)
     with pytest.raises(ValueError, match="needs a connection to Ray"):
         post.predict_table(source / "one.parquet", source / "out.parquet", executor="ray")
     with pytest.raises(ValueError, match="unknown executor 'dask'"):

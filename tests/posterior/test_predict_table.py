@@ -54,9 +54,9 @@ def test_only_columns_in_use_are_read(files, monkeypatch):
     asked = []
     whole = pq.ParquetFile.iter_batches
 
-    def noted(self, batch_size, row_groups, columns):
+    def noted(self, batch_size, row_groups, columns, **options):
         asked.append(set(columns))
-        return whole(self, batch_size, row_groups, columns)
+        return whole(self, batch_size, row_groups, columns, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
     post.predict_table(folder, folder / "out" / "a.parquet", level=None, keep=["id"])

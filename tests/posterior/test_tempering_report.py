@@ -53,14 +53,14 @@ def summary_of(report):
 
 def test_the_report_in_words():
     report = run(make_case(n=12, p=3, prior=Prior(K_max=3, max_order=1)), Tempering(5))
-    told = summary_of(report).told()
+    told = summary_of(report).sentences()
     assert told[0].startswith("Every chain is the coldest of 5 replicas, the hottest at 0 of the")
     trips = report.ensembles()["round_trips"]
     assert f"{trips.min()} to {trips.max()} round trips" in told[1] or f"{trips.min()} round trips" in told[1]
     assert f"{report.levels()['swap_rate'].min():.0%} to " in told[1]
     assert told[2].startswith(f"Log evidence: {report.evidence().log_evidence:.2f}, standard error ")
     assert len(told) == 3
-    early = summary_of(run(make_case(n=12, p=3), Tempering(3), sweeps=80)).told()
+    early = summary_of(run(make_case(n=12, p=3), Tempering(3), sweeps=80)).sentences()
     assert "swapped in - of the attempts" in early[1]
     assert "too few" in early[2]
     assert early[3] == "Chain 0: no swaps after warm-up yet."

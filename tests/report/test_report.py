@@ -17,7 +17,7 @@ from support.chromium import BINARY, Browser
 from support.report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import names, write_report
 from raytpnn.report.page import write as page
 from raytpnn.report.page.sections.effects import leading_effects
@@ -146,7 +146,7 @@ def test_leading_effects_have_pictures(pages):
     assert sum(alt.startswith("Heat map of ") for alt in alts) == len(chosen[2])
     assert sum(alt.startswith("Heat maps of ") for alt in alts) == len(chosen[3])
     assert len(chosen[2]) > 0
-    assert "Main effect of age with 95% bands" in alts
+    assert "Main effect of age with 90% bands" in alts
 
 
 def test_scores_come_from_the_rows_given(pages):
@@ -186,7 +186,7 @@ def test_columns_of_text_are_taken_together(pages):
 def test_single_rows_have_shapley_values_with_intervals(pages):
     text = outline(pages["classes"]).text
     post, X, _ = classes()
-    column, _, low, high = shapley_by_column(post, pick(choose_rows(post, X), [5]), 6, 0.95)[0]
+    column, _, low, high = shapley_by_column(post, pick(choose_rows(post, X), [5]), 6, 0.9)[0]
     assert "Row 5: Shapley values" in text
     assert post.encoder.input_names[column] in text
     assert f"{names.number(low)} to {names.number(high)}" in text
@@ -218,10 +218,10 @@ def fake_table(rhat, ess, inner_rhat=1.0):
     ],
 )
 def test_verdict_follows_the_diagnostics(rhat, ess, inner, state):
-    answer = verdict_of(evidence_of(mixed()[0]), fake_table(rhat, ess, inner))
+    answer = verdict_of(comparison_of(mixed()[0]), fake_table(rhat, ess, inner))
     assert answer.state == state
     assert bool(answer.advice) == (state != "yes" or inner == 1.5)
-    starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "It cannot be told"}
+    starts = {"yes": "Yes", "nearly": "Nearly", "no": "No", "unknown": "Convergence cannot be judged"}
     assert answer.headline.startswith(starts[state])
     if state == "no":
         assert ("have not found the same" in answer.headline) == (rhat > 1.05)

@@ -106,7 +106,6 @@ def test_no_command_prints_or_stores_credentials(secret, tmp_path):
 
 
 def test_tune_writes_no_credentials(secret, tmp_path):
-    pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
     frame(60).to_csv(tmp_path / "homes.csv", index=False)
     Place(secret("data")).upload(tmp_path / "homes.csv", "homes.csv")
     data, out = secret("data/homes.csv"), secret("search")

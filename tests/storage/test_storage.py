@@ -11,6 +11,7 @@ import pytest
 from support.posterior_cases import random_posterior
 from support.run_cases import manifest_of
 
+from raytpnn.draws.draws import Draws
 from raytpnn.posterior import storage
 from raytpnn.posterior.storage import RunError, load
 
@@ -53,7 +54,7 @@ def test_labels_survive(saved):
 def test_chains_of_unequal_length_and_empty_draws(tmp_path):
     post, X = random_posterior(np.random.default_rng(53), terms=2, chains=2)
     short = np.flatnonzero((post.draws.chain == 0) | (post.draws.draw < 4))
-    kept = storage.Draws.concatenate([one_draw(post.draws, i) for i in short])
+    kept = Draws.concatenate([one_draw(post.draws, i) for i in short])
     assert np.any(kept.K == 0)
     thinner = type(post)(kept, post.encoder, post.bins, post.family, post.y)
     thinner.save(tmp_path / "run")
@@ -64,7 +65,7 @@ def one_draw(draws, i):
     """Draw i alone."""
     terms = slice(draws.term_start[i], draws.term_start[i + 1])
     variables = slice(draws.variable_start[terms.start], draws.variable_start[terms.stop])
-    return storage.Draws(
+    return Draws(
         **{
             name: getattr(draws, name)[i : i + 1]
             for name in ("chain", "draw", "loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")

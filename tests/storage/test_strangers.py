@@ -22,7 +22,7 @@ from support.run_cases import manifest_of
 import raytpnn
 from raytpnn.chains.run.repair import repair
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.work.worker import ChainHost
+from raytpnn.chains.work.choose_worker import chain_worker
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.engine.ladder_records import LADDER
 from raytpnn.engine.records import STATE
@@ -137,9 +137,9 @@ def test_a_state_that_compiled_code_has_no_room_for_is_refused(tmp_path, field, 
         state[field].reshape(-1)[0] = value
     data = closed(header, state.tobytes() + content[header["state"] :])
     run = Run.open(Place(changed(UNFINISHED, tmp_path / "run", **{name: data})))
-    host = ChainHost(run.plan(run.rows()), run.store)
+    worker = chain_worker(run.plan(run.rows()), run.store)
     with pytest.raises(RunError, match=rf"{name} is damaged: .*{words}"):
-        host.state_before(1, 3)
+        worker.state_before(1, 3)
     with pytest.raises(RunError, match=words):
         raytpnn.resume(run.place.uri, executor="threads")
 
@@ -152,9 +152,9 @@ def test_a_ladder_that_is_none_is_refused(tmp_path):
         ladder[field].reshape(-1)[0] = value
         data = closed(header, ladder.tobytes() + content[LADDER.itemsize :])
         run = Run.open(Place(changed(TEMPERED, tmp_path / field, **{name: data})))
-        host = ChainHost(run.plan(run.rows()), run.store)
+        worker = chain_worker(run.plan(run.rows()), run.store)
         with pytest.raises(RunError, match=rf"{name} is damaged: the ladder"):
-            host.state_before(1, 3)
+            worker.state_before(1, 3)
 
 
 def test_settings_and_weights_are_checked(tmp_path):
@@ -179,9 +179,9 @@ def test_settings_and_weights_are_checked(tmp_path):
     data = hashlib.sha256(body).digest() + body
     place = Place(changed(adaptive, tmp_path / "short", **{f"checkpoint/{weights.name}": data}))
     run = Run.open(place)
-    host = ChainHost(run.plan(run.rows()), run.store)
+    worker = chain_worker(run.plan(run.rows()), run.store)
     with pytest.raises(RunError, match=r"weights=\d+ is damaged: there are \d+ weights of \d+ features"):
-        host.weights(int(weights.name.partition("=")[2]))
+        worker.weights(int(weights.name.partition("=")[2]))
 
 
 def test_a_checkpoint_that_would_fill_the_memory_is_not_unpacked(tmp_path):

@@ -10,8 +10,8 @@ from raytpnn.chains.executors.threads import ThreadExecutor
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.chains.plan import Plan
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.store import MemoryStore
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.draws.draws import Draws
@@ -80,7 +80,7 @@ def run_plan(plan: Plan, workers: int | None = None) -> list[Draws]:
     names = [f"x{j}" for j in range(len(plan.problem.codes))]
     monitor = Monitor(plan.length.chains, names, plan.watched)
     executor = ThreadExecutor(plan, store, workers)
-    run_blocks(executor, plan.length, empty_journal(plan), monitor, Goal(), Reporter())
+    run_blocks(executor, plan.length, new_ledger(plan.length), monitor, Goal(), Reporter())
     return [part for _, part in sorted(store.draws.items())]
 
 
@@ -213,8 +213,9 @@ def make_case(
     y: np.ndarray | None = None,
     subsets: SubsetUse | None = None,
     random_weights: bool = False,
+    feature_weight: np.ndarray | None = None,
 ) -> Case:
-    """Build a case with a weak, proper prior and non-uniform feature weights.
+    """Build a case with a weak, proper prior and, unless they are given, non-uniform feature weights.
 
     High orders are likely under the prior: then Deleting is accepted by its ratio, not always, and a wrong
     ratio shows.
@@ -239,7 +240,8 @@ def make_case(
     rng = np.random.default_rng(seed + 1)
     if y is None:
         y = likelihood.sample(rng, rng.normal(size=n), 1.0)
-    feature_weight = np.arange(1.0, p + 1.0)
+    if feature_weight is None:
+        feature_weight = np.arange(1.0, p + 1.0)
     weights = np.full(n, weight) * (rng.uniform(0.5, 1.5, n) if random_weights else 1.0)
     problem = build_problem(bins, y, weights, rng.normal(0, 0.1, n), feature_weight / feature_weight.sum())
     settings = build_settings(problem, likelihood, prior, moves, 1.0, subsets)

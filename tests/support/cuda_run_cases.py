@@ -24,7 +24,7 @@ def fit(out, backend, family="gaussian", **options):
     X, y = data(family)
     prior = raytpnn.Prior(K_max=8, max_order=3)
     settings = {"prior": prior, "executor": "threads", **SHORT, **options}
-    return raytpnn.sample(X, y, family, backend=backend, out=out, **settings)
+    return raytpnn.sample(X, y, family=family, backend=backend, out=out, **settings)
 
 
 def assert_same_run(left, right):

@@ -69,3 +69,31 @@ def write_two_classes(path, n=20, p=40):
         "!series_matrix_table_end",
     ]
     return write_series(path, lines)
+
+
+def write_h5ad(path, values, ids, features, labels, kind="kind"):
+    """The layout of today's AnnData, with X sparse, a dense layer, and obs of every kind."""
+    import h5py
+    from scipy import sparse
+
+    text = h5py.string_dtype()
+    with h5py.File(path, "w") as file:
+        rows = sparse.csr_matrix(values)
+        x = file.create_group("X")
+        x.attrs.update({"encoding-type": "csr_matrix", "shape": rows.shape})
+        for name in ("data", "indices", "indptr"):
+            x[name] = getattr(rows, name)
+        file["layers/dense"] = values
+        obs = file.create_group("obs")
+        obs.attrs["_index"], obs.attrs["column-order"] = "names", [kind, "age", "score"]
+        obs.create_dataset("names", data=ids, dtype=text)
+        levels = sorted(set(labels))
+        obs.create_group(kind).create_dataset("categories", data=levels, dtype=text)
+        obs[f"{kind}/codes"] = np.array([levels.index(label) for label in labels[:-1]] + [-1], np.int8)
+        obs["age"] = np.arange(len(ids)) * 1.5
+        obs["score/values"] = np.arange(len(ids))
+        obs["score/mask"] = np.arange(len(ids)) == 1
+        var = file.create_group("var")
+        var.attrs["_index"], var.attrs["column-order"] = "_index", ["gene_symbols"]
+        var.create_dataset("_index", data=features, dtype=text)
+        var.create_dataset("gene_symbols", data=[f"SYM{i}" for i in range(len(features))], dtype=text)

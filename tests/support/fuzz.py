@@ -53,36 +53,37 @@ def load_run(folder: Path) -> None:
 def load_checkpoint(folder: Path) -> None:
     """Open a run, and have every chain go on from every state of it for a sweep."""
     from raytpnn.chains.monitoring.monitor import Monitor
+    from raytpnn.chains.run.ledger import read_ledger
     from raytpnn.chains.run.run import Run
-    from raytpnn.chains.run_chains import journal_of
-    from raytpnn.chains.work.worker import ChainHost
+    from raytpnn.chains.work.choose_worker import chain_worker
     from raytpnn.storage.places.place import Place
 
     run = Run.open(Place(folder))
     plan = run.plan(run.rows())
-    journal, problems = journal_of(run)
+    ledger, problems = read_ledger(run)
     if any(not any(name in problem for name in NAMES) for problem in problems):
         raise AssertionError(f"a problem names no file: {problems}")
     monitor = Monitor(plan.length.chains, run.manifest["feature_names"], plan.watched)
-    for chain, reports in enumerate(journal.reports):
+    for chain, reports in enumerate(ledger.reports):
         for block, report in reports.items():
             monitor.add(chain, block, report.watched)
-    host = ChainHost(plan, run.store)
-    for chain, reports in enumerate(journal.reports):
+    worker = chain_worker(plan, run.store)
+    own = worker.strategy.chain
+    for chain, reports in enumerate(ledger.reports):
         for block in reports:
-            if block + 1 < len(host.blocks):
-                if reachable(run, host, block + 1):
-                    host.chain.problem = host.problem_of(block + 1)
-                host.chain.restore(host.state_before(chain, block + 1))
-                host.chain.run(host.blocks[block + 1][0], 1, plan.length.warmup, plan.length.thin)
+            if block + 1 < len(worker.blocks):
+                if reachable(run, worker, block + 1):
+                    own.problem = worker.problem_of(block + 1)
+                own.restore(worker.state_before(chain, block + 1))
+                own.run(worker.blocks[block + 1][0], 1, plan.length.warmup, plan.length.thin)
 
 
-def reachable(run, host, block: int) -> bool:
+def reachable(run, worker, block: int) -> bool:
     """Whether the feature weights of a block are there."""
     from raytpnn.chains.work.adaptive_weights import round_of_weights
     from raytpnn.storage.formats.checkpoint import weights_name
 
-    at = round_of_weights(host.plan.length, block) if host.plan.adaptive else None
+    at = round_of_weights(worker.plan.length, block) if worker.plan.adaptive else None
     return at is None or run.place.holds(weights_name(at))
 
 
@@ -104,18 +105,19 @@ def load_repair(folder: Path) -> None:
     """Look at the lease of a run, and rebuild its manifest from what lies beside it."""
     import raytpnn
     from raytpnn.chains.run.repair import repair
-    from raytpnn.storage.lease import LeaseSight, in_use
+    from raytpnn.storage.lease import LeaseReader, in_use
     from raytpnn.storage.places.place import Place
 
-    sight = LeaseSight(Place(folder))
-    assert sight.look() in ("released", "alive", "dead", "unknown")
-    assert sight.record is not None
-    assert str(in_use(Place(folder), sight.record)).isprintable()
+    reader = LeaseReader(Place(folder))
+    assert reader.look() in ("released", "alive", "dead", "unknown")
+    assert reader.record is not None
+    assert str(in_use(Place(folder), reader.record)).isprintable()
     with tempfile.TemporaryDirectory(dir=folder.parent) as room:
         # Without the lease: whether its owner is alive would be seen after a minute.
         run = Path(shutil.copytree(folder, Path(room) / "run", ignore=shutil.ignore_patterns("lease")))
         repair(Place(run))
         raytpnn.load(run, unfinished=True)
+        raytpnn.status(run)
 
 
 TARGETS = {"run": load_run, "checkpoint": load_checkpoint, "encoder": load_encoder, "repair": load_repair}

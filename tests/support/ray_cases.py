@@ -6,12 +6,12 @@ import os
 import signal
 from contextlib import contextmanager
 
-from raytpnn.chains.executors.ray_executor import RayExecutor
+from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.monitoring.monitor import Monitor
 from raytpnn.chains.observe.progress import Reporter
+from raytpnn.chains.run.ledger import new_ledger
 from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import empty_journal
 from raytpnn.chains.schedule.scheduler import Goal, run_blocks
 from raytpnn.storage.places.place import Place
 
@@ -75,7 +75,7 @@ def go_on(place, disturber=None, resources=None, workers=0):
     rows = run.rows()
     plan = run.plan(rows)
     reporter = disturber or Reporter()
-    executor = RayExecutor(
+    executor = RayPool(
         str(place),
         plan.length.chains,
         resources or Resources(),
@@ -86,12 +86,12 @@ def go_on(place, disturber=None, resources=None, workers=0):
         disturber.executor = executor
     while len(executor.ready) < workers:
         executor.grow()
-        executor.welcome(0.1)
-    journal = empty_journal(plan)
+        executor.admit(0.1)
+    ledger = new_ledger(plan.length)
     monitor = Monitor(plan.length.chains, rows.bins.names, plan.watched)
-    finish = run_blocks(executor, plan.length, journal, monitor, Goal(), reporter)
-    run.end({"stopped": finish.stopped}, finish.rounds)
-    return [report for reports in journal.reports for report in reports.values()]
+    finish = run_blocks(executor, plan.length, ledger, monitor, Goal(), reporter)
+    run.end({"stopped": finish.stopped}, finish.rounds, ledger.reports)
+    return [report for reports in ledger.reports for report in reports.values()]
 
 
 def kill_worker(executor):
@@ -100,7 +100,7 @@ def kill_worker(executor):
     import ray
 
     for worker in {worker for worker, *_ in executor.tasks.values()}:
-        if ray.get(executor.workers[worker].progress.remote()):
+        if ray.get(executor.gangs[worker].actors[0].progress.remote()):
             pid = executor.ready[worker]["pid"]
             os.kill(pid, signal.SIGKILL)
             return pid

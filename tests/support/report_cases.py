@@ -50,7 +50,7 @@ def classes():
     data = load_breast_cancer(as_frame=True)
     X = data.data.iloc[:, :6]
     y = np.array(["malignant", "benign"])[data.target]
-    return raytpnn.sample(X, y, "bernoulli", chains=2, warmup=100, draws=60, seed=2), X, y
+    return raytpnn.sample(X, y, family="bernoulli", chains=2, warmup=100, draws=60, seed=2), X, y
 
 
 @cache
@@ -60,7 +60,7 @@ def counts():
     X = rng.uniform(size=(200, 1))
     offset = rng.normal(scale=0.5, size=200)
     y = rng.poisson(np.exp(1.0 + np.sin(6 * X[:, 0]) + offset))
-    return raytpnn.sample(X, y, "poisson", chains=2, warmup=100, draws=60, seed=3, offset=offset), X, y
+    return raytpnn.sample(X, y, family="poisson", chains=2, warmup=100, draws=60, seed=3, offset=offset), X, y
 
 
 @cache

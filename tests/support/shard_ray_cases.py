@@ -11,7 +11,7 @@ from raytpnn.chains.observe.progress import Reporter
 
 
 class Killer(Reporter):
-    """Kills one shard of a team, for good, when its chain has run for a while."""
+    """Kills one shard of a gang, for good, when its chain has run for a while."""
 
     def __init__(self, shard, after):
         super().__init__()
@@ -35,7 +35,7 @@ def kill_shard(shard):
         process
         for process in psutil.process_iter(["cmdline", "pid"])
         if process.info["cmdline"]
-        and process.info["cmdline"][0].startswith("ray::ShardWorker")
+        and process.info["cmdline"][0].startswith("ray::BlockWorker")
         and os.environ.get("RAYTPNN_SHARDS_TEST", "?") == process.environ().get("RAYTPNN_SHARDS_TEST")
     ]
     if len(mine) < 2:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,14 +15,12 @@ import psutil
 import pytest
 from support.ray_cases import local_ray
 
-pytest.importorskip("fsspec", reason="Ray Tune needs the extra tune")
-
 import raytpnn
 from raytpnn.chains.observe.progress import Reporter
-from raytpnn.tuning.on_ray import Stopped, run_race
+from raytpnn.tuning.on_ray import FitError, run_race
 from raytpnn.tuning.outcome import ORIENTATION
 from raytpnn.tuning.race import Race
-from raytpnn.tuning.saved_steps import Kept
+from raytpnn.tuning.saved_steps import SavedSteps
 from raytpnn.tuning.settings import Setting
 
 QUICK = {"chains": 1, "warmup": 80, "draws": 80}
@@ -117,8 +118,8 @@ def test_a_fold_is_that_of_cross_validation(found):
 def test_only_what_is_missing_is_done_again(found, monkeypatch):
     result, out = found
     done = []
-    plain = Kept.add
-    monkeypatch.setattr(Kept, "add", lambda self, *args: (done.append(args[:2]), plain(self, *args))[1])
+    plain = SavedSteps.add
+    monkeypatch.setattr(SavedSteps, "add", lambda self, *args: (done.append(args[:2]), plain(self, *args))[1])
     pd.testing.assert_frame_equal(figures(search(out=out)), figures(result))
     assert done == []
     best, worst = result.settings[result.best_number].name, result.settings[2].name
@@ -167,13 +168,20 @@ def test_a_worker_that_dies_changes_nothing(found):
     result, _ = found
     killed = []
 
-    def kill():
-        for process in psutil.Process().children(recursive=True):
-            if process.name().startswith("ray::Runner"):
-                process.kill()
-                killed.append(process.pid)
+    def kill_one():
+        """Kill a worker that is in the middle of a fit: between two folds none is."""
+        deadline = time.monotonic() + 60.0
+        while not killed and time.monotonic() < deadline:
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if not killed and process.name().startswith("ray::run_task"):
+                        process.kill()
+                        killed.append(process.pid)
+            time.sleep(0.01)
 
-    pd.testing.assert_frame_equal(figures(search(progress=Disturber(kill))), figures(result))
+    killer = threading.Thread(target=kill_one)
+    pd.testing.assert_frame_equal(figures(search(progress=Disturber(killer.start))), figures(result))
+    killer.join()
     assert killed
 
 
@@ -187,7 +195,7 @@ class Deadly:
 @pytest.mark.slow
 def test_a_search_whose_workers_always_die_ends(two_workers):
     settings = [Setting(BASE, raytpnn.Moves()), Setting(raytpnn.Prior(), raytpnn.Moves())]
-    with pytest.raises(Stopped, match="its workers died 5 times in a row"):
+    with pytest.raises(FitError, match="its workers died 5 times in a row"):
         run_race(Race(2, 1, 1.0), Deadly(), settings, None, {}, 1, None, print)
 
 
@@ -246,9 +254,9 @@ def test_evidence_that_cannot_tell_is_a_tie(two_workers):
 
 def test_errors_of_fits_are_told(two_workers):
     with pytest.raises(
-        ValueError, match=r"a fit of the search failed: .*K_max can be at most 1024, got 5000"
+        ValueError, match=r"a fit of the search failed: ValueError: max_bins must be from 2 to .* not 1"
     ):
-        search([{"K_max": 5000}])
+        search([GOOD], max_bins=1)
 
 
 def test_wrong_use_is_named():
@@ -263,16 +271,17 @@ def test_wrong_use_is_named():
         "keep must be above 0": {"keep": 0.0},
         "folds must be a whole number, 2 or more": {"folds": 1},
         "trials must be a whole number, 1 or more": {"trials": 0},
-        "tune has no option 'chans'": {"chans": 1},
         "there are 20 rows: too few for 30 folds": {"folds": 30},
     }
     for message, options in cases.items():
         with pytest.raises(ValueError, match=message):
             raytpnn.tune(X, y, **options)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'chans'; did you mean 'chains'"):
+        raytpnn.tune(X, y, chans=1)
     with pytest.raises(ValueError, match="class"):
-        raytpnn.tune(X, np.ones(20), "bernoulli")
+        raytpnn.tune(X, np.ones(20), family="bernoulli")
     with pytest.raises(ValueError, match="of one class there are 1 rows: too few"):
-        raytpnn.tune(X, np.arange(20) == 3, "bernoulli")
+        raytpnn.tune(X, np.arange(20) == 3, family="bernoulli")
 
 
 @pytest.mark.slow

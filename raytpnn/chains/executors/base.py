@@ -1,4 +1,4 @@
-"""What the coordinator asks of those who run blocks."""
+"""What the scheduler asks of those who run blocks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 
 from raytpnn.chains.block_report import BlockReport
 
-__all__ = ["Executor", "Outcome"]
+__all__ = ["Completed", "Executor"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Completed:
     """End of what a worker was given: reports on the blocks that it finished, fewer if it was stopped."""
 
     worker: int
@@ -30,7 +30,7 @@ class Executor(Protocol):
     def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
         """Have a worker run blocks one after the other, the same of every chain."""
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Work that ended within some seconds; returns at the first.
 
         Raises what a worker raised.

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Surroundings", "cluster_at", "connected_cluster", "private_token", "same_host", "token_file"]
+__all__ = ["SavedEnvironment", "cluster_at", "connected_cluster", "private_token", "same_host", "token_file"]
 
 TOKEN_BYTES = 32
 CONNECT_SECONDS = 5.0
@@ -22,7 +22,7 @@ CONNECT_SECONDS = 5.0
 NOISE = b"gcs_client.cc"
 
 
-class Surroundings:
+class SavedEnvironment:
     """Environment and loggers as they are before Ray is connected, to be put back."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ def cluster_at(address: str) -> str | None:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
         refuse_no_token()
         client: Any = vars(_raylet)["GcsClient"]
-        with less_noise():
+        with without_connection_errors():
             return str(client(address=address).cluster_id.hex())
     except AuthenticationError:
         raise
@@ -82,9 +82,9 @@ def cluster_at(address: str) -> str | None:
 
 def refuse_no_token() -> None:
     """Raise AuthenticationError if a token is wanted and there is none: Ray's C++ would end the process."""
-    from ray._private.authentication import authentication_token_setup as setup
+    from ray._private.authentication import authentication_token_setup
 
-    setup.ensure_token_if_auth_enabled(None, create_token_if_missing=False)
+    authentication_token_setup.ensure_token_if_auth_enabled(None, create_token_if_missing=False)
 
 
 def connected_cluster(ray: Any) -> str | None:
@@ -124,7 +124,7 @@ def own_addresses() -> set[str]:
 
 
 @contextmanager
-def less_noise() -> Iterator[None]:
+def without_connection_errors() -> Iterator[None]:
     """Leave out, for a moment, what Ray's C++ prints about a connection that fails."""
     sys.stderr.flush()
     try:

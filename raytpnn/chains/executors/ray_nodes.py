@@ -10,7 +10,7 @@ import ray
 from raytpnn.chains.observe.progress import Reporter
 from raytpnn.storage.errors import NodeTrouble
 
-__all__ = ["Nodes", "other_version"]
+__all__ = ["Nodes"]
 
 LOOK_SECONDS = 1.0
 # Faults of a node one after the other, nothing done in between, after which it is left out.
@@ -85,11 +85,11 @@ class Nodes:
         if node in self.draining or node in self.left_out:
             return
         if node not in self.known:
-            self.reporter.say(f"{problem}; what it was at is done by others")
+            self.reporter.say(f"{problem}; others run its blocks")
             return
         self.faults[node] = self.faults.get(node, 0) + 1
         if not final and self.faults[node] < MOST_FAULTS:
-            self.reporter.say(f"{problem}; what it was at is done again")
+            self.reporter.say(f"{problem}; its blocks are run again")
             return
         self.left_out[node] = problem
         if any(name not in self.left_out for name in self.known):
@@ -115,14 +115,6 @@ class Nodes:
         """Labels that keep workers off the nodes that are left out."""
         there = [name for name in self.left_out if name in self.known]
         return {NODE_LABEL: f"!in({','.join(there)})"} if there else {}
-
-
-def other_version(where: dict[str, Any], version: str) -> str:
-    """What is wrong with a node that has another version than here."""
-    return (
-        f"node {where['ip']} has raytpnn {where['raytpnn']}, here it is {version}; install one version "
-        "everywhere"
-    )
 
 
 def draining_nodes() -> set[str]:

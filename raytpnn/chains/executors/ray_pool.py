@@ -1,19 +1,22 @@
-"""Workers on Ray: they come, go and come back; whoever gives them work decides what it is."""
+"""Blocks on Ray: workers come, go and come back, the work stays.
+
+A worker is a gang of one or more actors, see `ray_gang`.
+"""
 
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import ray
 
-from raytpnn.chains.executors.ray_actor import BlockActor
-from raytpnn.chains.executors.ray_nodes import Nodes, other_version
+from raytpnn.chains.executors.base import Completed
+from raytpnn.chains.executors.ray_gang import OPENING, READY, STARTING, Gang, GangLost, Membership
+from raytpnn.chains.executors.ray_nodes import Nodes
 from raytpnn.chains.executors.resources import Resources
+from raytpnn.chains.executors.sharding import GangShape, Sharding, gang_for
 from raytpnn.chains.observe.progress import Reporter
-from raytpnn.engine.gpu.device import DeviceError
-from raytpnn.storage.errors import NodeTrouble, RunUnusable
+from raytpnn.storage.errors import NodeTrouble
 from raytpnn.storage.lease import Fence
 
 __all__ = ["RayPool", "Task"]
@@ -21,8 +24,8 @@ __all__ = ["RayPool", "Task"]
 # How often the cluster and the workers are looked at.
 GROW_SECONDS = 2.0
 WATCH_SECONDS = 1.0
-# Work is given to somebody else too when it takes so much longer than the longest so far, or, before anything
-# is finished, when a worker has not moved for so long.
+# Work is given to another worker too when it takes so much longer than the longest so far, or, before
+# anything is finished, when a worker has not moved for so long.
 OVERDUE_FACTOR = 10.0
 OVERDUE_SECONDS = 30.0
 FIRST_SECONDS = 300.0
@@ -33,10 +36,8 @@ HUNG_SECONDS = 1800.0
 HUNG_FACTOR = 4.0
 OPEN_SECONDS = 1800.0
 CLUSTER_SECONDS = 1800.0
-# Workers that die before they can say where they are.
-MOST_STILLBORN = 5
-# What a worker may raise that another one, elsewhere, need not.
-OF_THE_NODE = (NodeTrouble, OSError, MemoryError, DeviceError)
+# Workers lost one after the other, nothing done in between, without a node whose fault it could be.
+MOST_LOSSES = 5
 
 
 class Task(NamedTuple):
@@ -48,7 +49,9 @@ class Task(NamedTuple):
 
 
 class RayPool:
-    """Workers on the Ray that is connected.
+    """Workers on the Ray that is connected; an `Executor`.
+
+    A worker runs blocks of one chain at a time, or of as many as its GPU has room for.
 
     Parameters
     ----------
@@ -62,6 +65,8 @@ class RayPool:
         Of raytpnn here, which must be that of the workers.
     fence : Fence, optional
         How workers see whether the run is still that of this process.
+    sharding : Sharding, optional
+        If rows of a chain are in shards: a worker is then a gang of as many actors as that takes.
     """
 
     def __init__(
@@ -72,32 +77,31 @@ class RayPool:
         reporter: Reporter,
         version: str,
         fence: Fence | None = None,
+        sharding: Sharding | None = None,
     ) -> None:
-        self.uri = uri
-        self.fence = fence
+        self.sharding = sharding
+        shape = GangShape(1, resources)
+        if sharding is not None:
+            shape = gang_for(sharding, resources, [node for node in ray.nodes() if node["Alive"]])
+        self.asked = Membership(uri, shape, sharding is not None and sharding.on_gpus, version, fence)
+        self.size, self.resources = shape
         self.most = most
-        self.resources = resources
         self.reporter = reporter
-        self.version = version
-        self.workers: list[Any] = []
-        self.gone: set[int] = set()
         self.nodes = Nodes(reporter)
-        # Calls of workers that are not ready yet: who they are, then whether they can open the run.
-        self.greetings: dict[Any, int] = {}
-        self.openings: dict[Any, tuple[int, float]] = {}
-        self.where: dict[int, dict[str, Any]] = {}
-        self.ready: dict[int, dict[str, Any]] = {}
-        self.tasks: dict[Any, Task] = {}
-        self.longest = 0.0
-        self.known: dict[int, tuple[int, int]] = {}
-        # Where a worker's chains were when they last moved, and when that was.
-        self.moved: dict[int, tuple[Any, float]] = {}
-        self.answered: dict[int, float] = {}
+        self.gangs: dict[int, Gang] = {}
+        self.tasks: dict[int, Task] = {}
         self.questions: dict[Any, int] = {}
+        self.known: dict[int, tuple[int, int]] = {}
+        self.longest = 0.0
         self.due = dict.fromkeys(("grow", "watch"), float("-inf"))
         self.had_worker = time.monotonic()
-        self.stillborn = 0
+        self.losses = 0
         self.warned = False
+
+    @property
+    def ready(self) -> dict[int, dict[str, Any]]:
+        """Workers that have opened the run, and where the first actor of each is."""
+        return {worker: gang.where[0] for worker, gang in self.gangs.items() if gang.stage == READY}
 
     def is_due(self, what: str, seconds: float) -> bool:
         """Whether something was last done some seconds ago; it is then taken as done now."""
@@ -114,100 +118,94 @@ class RayPool:
         self.nodes.check(lambda resources: self.resources.fit(resources) > 0)
         wanted = self.resources.workers
         if wanted is None:
-            rooms = [self.resources.fit(node["Resources"]) for node in self.nodes.usable()]
-            wanted = max(sum(rooms), 1)
-        options = {
-            "num_cpus": self.resources.cpus,
-            "num_gpus": self.resources.gpus,
-            "resources": dict(self.resources.custom),
-        }
-        if self.nodes.selector():
-            options["label_selector"] = self.nodes.selector()
-        while len(self.workers) - len(self.gone) < min(wanted, self.most):
-            actor = BlockActor.options(**options).remote(
-                self.uri, max(int(self.resources.cpus), 1), self.resources.gpus, self.fence
-            )
-            # It takes the place of one that is gone, if there is one.
-            worker = min(self.gone, default=len(self.workers))
-            self.gone.discard(worker)
-            self.workers[worker : worker + 1] = [actor]
-            self.greetings[actor.where.remote()] = worker
+            wanted = sum(self.resources.fit(node["Resources"]) for node in self.nodes.usable())
+        count = min(max(wanted // self.size, 1), self.most)
+        free = (number for number in range(self.most) if number not in self.gangs)
+        while len(self.gangs) < count:
+            self.gangs[next(free)] = Gang(self.asked, self.nodes.selector())
 
-    def free(self) -> list[int]:
-        """Workers that have said hello and have nothing to do."""
+    def idle(self) -> list[int]:
+        """Workers that have opened the run and have nothing to do."""
         self.grow()
-        self.welcome(0.0)
-        busy = {task.worker for task in self.tasks.values()}
-        idle = [worker for worker in self.ready if worker not in busy]
+        self.admit(0.0)
+        idle = [worker for worker in self.ready if worker not in self.tasks]
         for worker in idle:
-            if not self.nodes.may_work(self.ready[worker]["node"]):
+            if not all(self.nodes.may_work(node) for node in self.gangs[worker].nodes()):
                 self.dismiss(worker)
-        return [worker for worker in idle if worker in self.ready]
+        return [worker for worker in idle if worker in self.gangs]
 
-    def welcome(self, seconds: float) -> None:
-        """Take note of workers that are ready."""
-        waiting = [*self.greetings, *self.openings]
+    def admit(self, seconds: float) -> None:
+        """Take workers further that are not ready yet."""
+        coming = [worker for worker, gang in self.gangs.items() if gang.stage != READY]
+        waiting = [reference for worker in coming for reference in self.gangs[worker].pending]
         if waiting:
-            done, _ = ray.wait(waiting, num_returns=len(waiting), timeout=seconds)
-            for reference in done:
-                if reference in self.greetings:
-                    self.meet(self.greetings.pop(reference), reference)
-                else:
-                    worker, _ = self.openings.pop(reference)
-                    self.take_in(worker, reference)
+            ray.wait(waiting, num_returns=1, timeout=seconds)
+            self.advance(coming)
         now = time.monotonic()
-        for reference, (worker, since) in list(self.openings.items()):
-            if now - since > OPEN_SECONDS:
-                del self.openings[reference]
+        opening = [worker for worker, gang in self.gangs.items() if gang.stage == OPENING]
+        for worker in opening:
+            if now - self.gangs[worker].since > OPEN_SECONDS:
                 self.fail(worker, f"a worker has not opened the run within {OPEN_SECONDS:.0f} s")
-        if self.ready:
+        if any(gang.stage == READY for gang in self.gangs.values()):
             self.had_worker = now
             return
         if not self.warned and now - self.had_worker > PATIENCE_SECONDS:
             self.warned = True
             self.reporter.say("waiting for the cluster to give a worker: `ray status` tells what it is doing")
-        if not self.openings and not self.resources.wait and now - self.had_worker > CLUSTER_SECONDS:
+        if not opening and not self.resources.wait and now - self.had_worker > CLUSTER_SECONDS:
+            what = "worker" if self.size == 1 else f"room for {self.size} workers together"
             raise NodeTrouble(
-                f"the cluster has given no worker for {CLUSTER_SECONDS:.0f} s: see `ray status`. Ask for "
+                f"the cluster has given no {what} for {CLUSTER_SECONDS:.0f} s: see `ray status`. Ask for "
                 "less, or give Resources(wait=True) (--wait on the command line) to wait longer"
             )
 
-    def meet(self, worker: int, reference: Any) -> None:
-        """Take note of where a worker is; have it open the run."""
-        try:
-            where = self.where[worker] = ray.get(reference)
-        except ray.exceptions.RayError as problem:
-            self.gone.add(worker)
-            self.stillborn += 1
-            if self.stillborn > MOST_STILLBORN:
-                raise NodeTrouble(f"workers die before they begin: {in_short(problem)}") from None
+    def advance(self, workers: list[int]) -> list[tuple[Task, Any]]:
+        """Take workers further; gives tasks that ended, with their result, None if it came to nothing."""
+        owners = {call: worker for worker in workers for call in self.gangs[worker].pending}
+        if not owners:
+            return []
+        done, _ = ray.wait(list(owners), num_returns=len(owners), timeout=0.0)
+        ended: list[tuple[Task, Any]] = []
+        for worker in dict.fromkeys(owners[call] for call in done):
+            gang = self.gangs[worker]
+            starting = gang.stage == STARTING
+            try:
+                results = gang.advance()
+            except GangLost as loss:
+                if worker in self.tasks:
+                    ended.append((self.tasks.pop(worker), None))
+                self.lose(worker, loss)
+                continue
+            if starting and gang.size == 1:
+                # From now on a node is known whose fault a loss is.
+                self.losses = 0
+            if results is not None:
+                task = self.tasks.pop(worker)
+                self.losses = 0
+                for node in gang.nodes():
+                    self.nodes.good(node)
+                self.longest = max(self.longest, time.monotonic() - task.began)
+                ended.append((task, results[0]))
+        return ended
+
+    def lose(self, worker: int, loss: GangLost) -> None:
+        """Do without a worker that is lost."""
+        if loss.where is not None:
+            self.fail(worker, str(loss), loss.where, loss.final)
             return
-        self.stillborn = 0
-        if where["raytpnn"] != self.version:
-            self.fail(worker, other_version(where, self.version), final=True)
-            return
-        self.openings[self.workers[worker].hello.remote()] = worker, time.monotonic()
+        self.dismiss(worker)
+        self.losses += 1
+        if self.losses > MOST_LOSSES:
+            raise NodeTrouble(f"{self.losses} workers were lost one after the other: {loss}")
+        if self.size > 1:
+            self.reporter.say(f"{loss}; its blocks are run again")
+        self.due["grow"] = float("-inf")
 
-    def take_in(self, worker: int, reference: Any) -> None:
-        """Take note of a worker that has opened the run, or could not."""
-        try:
-            self.ready[worker] = self.result(reference)
-        except RunUnusable as problem:
-            self.fail(worker, str(problem), final=True)
-        except OF_THE_NODE as problem:
-            self.fail(worker, self.told(worker, problem))
-        except ray.exceptions.RayError as problem:
-            self.fail(worker, f"a worker on node {self.where[worker]['ip']} died: {in_short(problem)}")
-
-    def told(self, worker: int, problem: BaseException) -> str:
-        """What went wrong, with the node."""
-        words = str(problem) or type(problem).__name__
-        ip = self.where[worker]["ip"]
-        return words if ip in words else f"node {ip}: {words}"
-
-    def fail(self, worker: int, problem: str, final: bool = False) -> None:
+    def fail(
+        self, worker: int, problem: str, where: dict[str, Any] | None = None, final: bool = False
+    ) -> None:
         """Do without a worker from now on; its node has a fault."""
-        where = self.where[worker]
+        where = where or self.gangs[worker].where[0]
         self.dismiss(worker)
         self.nodes.fault(where, problem, final)
         self.due["grow"] = float("-inf")
@@ -215,130 +213,108 @@ class RayPool:
 
     def dismiss(self, worker: int) -> None:
         """End a worker."""
-        self.gone.add(worker)
-        self.ready.pop(worker, None)
         self.questions = {asked: one for asked, one in self.questions.items() if one != worker}
-        with suppress(ray.exceptions.RayError, ValueError):
-            ray.kill(self.workers[worker], no_restart=True)
+        self.gangs.pop(worker).dismiss()
+
+    def width(self, worker: int) -> int:
+        """Chains that a worker runs together."""
+        return self.gangs[worker].where[0]["width"]
+
+    def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
+        """Have a worker run blocks, the same of every chain."""
+        self.send(worker, chains, "run_blocks", chains, blocks)
+
+    def wait(self, seconds: float) -> list[Completed]:
+        """Work that ended within some seconds."""
+        completed = []
+        for task, reports in self.finished(seconds):
+            for chain in task.job:
+                self.known.pop(chain, None)
+            completed.append(Completed(task.worker, reports or []))
+        return completed
 
     def send(self, worker: int, job: Any, method: str, *arguments: Any) -> None:
         """Have a worker do something; `finished` gives the job back with what came of it."""
-        reference = getattr(self.workers[worker], method).remote(*arguments)
-        self.tasks[reference] = Task(worker, job, time.monotonic())
-        self.moved[worker] = None, time.monotonic()
-        self.answered[worker] = time.monotonic()
+        gang, now = self.gangs[worker], time.monotonic()
+        gang.waiting = [getattr(actor, method).remote(*arguments) for actor in gang.actors]
+        gang.since, gang.answered, gang.moved = now, now, (None, now)
+        self.tasks[worker] = Task(worker, job, now)
 
     def finished(self, seconds: float) -> list[tuple[Task, Any]]:
-        """Work that ended within some seconds, None if it came to nothing; returns at the first."""
-        waiting = [*self.tasks, *self.greetings, *self.openings]
+        """Tasks that ended within some seconds, None if one came to nothing; returns at the first."""
+        waiting = [reference for gang in self.gangs.values() for reference in gang.pending]
         if not waiting:
             time.sleep(seconds)
             return []
         ray.wait(waiting, num_returns=1, timeout=seconds)
-        results: list[tuple[Task, Any]] = [(task, None) for task in self.give_up_hung()]
-        if not self.tasks:
-            return results
-        done, _ = ray.wait(list(self.tasks), num_returns=len(self.tasks), timeout=0.0)
-        for reference in done:
-            task = self.tasks.pop(reference)
-            results.append((task, self.outcome(task, reference)))
-        return results
-
-    def outcome(self, task: Task, reference: Any) -> Any:
-        """What came of a task; None if the worker is gone, or its node cannot do it."""
-        try:
-            result = self.result(reference)
-        except OF_THE_NODE as problem:
-            if task.worker in self.ready:
-                self.fail(task.worker, self.told(task.worker, problem))
-            return None
-        except ray.exceptions.RayTaskError:
-            raise
-        except ray.exceptions.RayError as problem:
-            if task.worker in self.ready:
-                ip = self.where[task.worker]["ip"]
-                self.fail(task.worker, f"a worker on node {ip} is gone: {in_short(problem)}")
-            return None
-        self.nodes.good(self.where[task.worker]["node"])
-        self.longest = max(self.longest, time.monotonic() - task.began)
-        return result
+        return [*((task, None) for task in self.give_up_hung()), *self.advance(list(self.tasks))]
 
     def give_up_hung(self) -> list[Task]:
         """End workers that have not moved for far too long, and those whose node is gone."""
         now = time.monotonic()
         given_up = []
-        for reference, task in list(self.tasks.items()):
-            where = self.where[task.worker]
-            if not self.nodes.alive(where["node"]):
+        for worker in list(self.tasks):
+            gang = self.gangs[worker]
+            where = next((one for one in gang.where if not self.nodes.alive(one["node"])), None)
+            if where is not None:
                 problem = f"node {where['ip']} is gone"
-            elif now - self.answered[task.worker] > HUNG_SECONDS:
-                problem = f"a worker on node {where['ip']} has not answered for {HUNG_SECONDS:.0f} s"
-            elif (silent := now - self.moved[task.worker][1]) > max(
+            elif now - gang.answered > HUNG_SECONDS:
+                problem = f"a worker on node {gang.where[0]['ip']} has not answered for {HUNG_SECONDS:.0f} s"
+            elif (silent := now - gang.moved[1]) > max(
                 HUNG_FACTOR * HUNG_SECONDS, HUNG_FACTOR * OVERDUE_FACTOR * self.longest
             ):
-                problem = f"a worker on node {where['ip']} has not moved for {silent:.0f} s"
+                problem = f"a worker on node {gang.where[0]['ip']} has not moved for {silent:.0f} s"
             else:
                 continue
-            del self.tasks[reference]
-            given_up.append(task)
-            if task.worker in self.ready:
-                self.fail(task.worker, problem)
+            given_up.append(self.tasks.pop(worker))
+            self.fail(worker, problem, where)
         return given_up
 
-    def missing(self) -> set[int]:
-        """Workers that take far longer than they should."""
+    def lost(self) -> set[int]:
+        """Workers that take far longer than they should: their work may never come back."""
         now = time.monotonic()
         patience = max(OVERDUE_FACTOR * self.longest, OVERDUE_SECONDS) if self.longest else FIRST_SECONDS
         return {
-            task.worker
-            for task in self.tasks.values()
-            if now - (task.began if self.longest else self.moved[task.worker][1]) > patience
+            worker
+            for worker, task in self.tasks.items()
+            if now - (task.began if self.longest else self.gangs[worker].moved[1]) > patience
         }
-
-    @staticmethod
-    def result(reference: Any) -> Any:
-        """Result of a call, or the error that the worker raised, without Ray's wrapping."""
-        try:
-            return ray.get(reference)
-        except ray.exceptions.RayTaskError as problem:
-            cause = problem.cause
-            if isinstance(cause, Exception):
-                raise cause from None
-            raise
 
     def progress(self) -> dict[int, tuple[int, int]]:
         """Sweeps and terms of the chains at work, as of the last second or so."""
-        done, _ = (
-            ray.wait(list(self.questions), num_returns=len(self.questions), timeout=0.0)
-            if (self.questions)
-            else ([], [])
-        )
+        asked = list(self.questions)
+        done = ray.wait(asked, num_returns=len(asked), timeout=0.0)[0] if asked else []
         for reference in done:
-            worker = self.questions.pop(reference)
+            gang = self.gangs[self.questions.pop(reference)]
             try:
-                found = self.result(reference)
+                found = ray.get(reference)
             except ray.exceptions.RayError:
                 # What has become of it is seen from its task.
                 continue
-            self.answered[worker] = time.monotonic()
-            if self.moved.get(worker, (None,))[0] != found:
-                self.moved[worker] = found, time.monotonic()
+            gang.answered = time.monotonic()
+            if gang.moved[0] != found:
+                gang.moved = found, gang.answered
             for chain, *done_so_far in found:
                 self.known[chain] = tuple(done_so_far)
-        if self.is_due("watch", max(WATCH_SECONDS, 0.02 * len(self.workers))):
-            asked = set(self.questions.values())
-            for task in self.tasks.values():
-                if task.worker not in asked:
-                    self.questions[self.workers[task.worker].progress.remote()] = task.worker
+        if self.is_due("watch", max(WATCH_SECONDS, 0.02 * len(self.gangs))):
+            for worker in set(self.tasks) - set(self.questions.values()):
+                self.questions[self.gangs[worker].actors[0].progress.remote()] = worker
         return self.known
 
     def describe(self) -> str:
         """Where the blocks run."""
-        nodes = len({where["node"] for where in self.ready.values()})
-        count = len(self.ready)
+        ready = [gang for gang in self.gangs.values() if gang.stage == READY]
+        nodes, count = len(set().union(*(gang.nodes() for gang in ready))), len(ready)
+        on_nodes = f"on {nodes} node{'s' * (nodes > 1)}"
         if not count:
             return "Ray: waiting for workers"
-        return f"Ray: {count} worker{'s' * (count > 1)} on {nodes} node{'s' * (nodes > 1)}"
+        if self.sharding is None or self.size == 1:
+            return f"Ray: {count} worker{'s' * (count > 1)} {on_nodes}"
+        kind = "GPU shards" if self.sharding.on_gpus else "shards"
+        chains = f"{count} chain{'s' * (count > 1)} at a time"
+        # Gangs may be placed differently.
+        transports = " and ".join(sorted({gang.transport for gang in ready}))
+        return f"Ray: {chains} in {self.sharding.shards} {kind} {on_nodes}, exchange by {transports}"
 
     def stop(self) -> None:
         """End blocks at hand."""
@@ -346,14 +322,6 @@ class RayPool:
 
     def close(self) -> None:
         """Give the workers back."""
-        for worker in range(len(self.workers)):
-            if worker not in self.gone:
-                self.dismiss(worker)
-        self.workers, self.ready, self.tasks, self.questions = [], {}, {}, {}
-        self.greetings, self.openings, self.gone = {}, {}, set()
-
-
-def in_short(problem: BaseException) -> str:
-    """First line of what Ray says, which says a lot."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return lines[0] if lines else type(problem).__name__
+        for worker in list(self.gangs):
+            self.dismiss(worker)
+        self.tasks = {}

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from raytpnn.chains.block_report import BlockReport
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.executors.ray_pool import RayPool
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.chains.observe.progress import Reporter
-from raytpnn.chains.work.parts import Part
+from raytpnn.chains.work.replica_parts import Part
 from raytpnn.storage.lease import Fence
 
 __all__ = ["SpreadExecutor"]
@@ -51,7 +51,7 @@ class Ensemble:
 class SpreadExecutor(RayPool):
     """Runs blocks of ensembles, each on all workers that are free.
 
-    To the coordinator every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
+    To the scheduler every ensemble is a worker that is never lost: what a worker on Ray leaves undone is
     given to another here.
 
     Parameters
@@ -79,7 +79,7 @@ class SpreadExecutor(RayPool):
 
     def idle(self) -> list[int]:
         """Places for ensembles, as many as there are chains."""
-        self.free()
+        super().idle()
         return [slot for slot in range(self.chains) if slot not in self.slots] if self.ready else []
 
     def width(self, worker: int) -> int:
@@ -95,7 +95,7 @@ class SpreadExecutor(RayPool):
 
     def open_jobs(self) -> list[ReplicaTask]:
         """What can be done now, by block: parts that nobody has, and blocks to be joined."""
-        missing = self.missing()
+        missing = super().lost()
         in_hand = {task.job for task in self.tasks.values() if task.worker not in missing}
         jobs = []
         for chain, ensemble in self.ensembles.items():
@@ -107,7 +107,7 @@ class SpreadExecutor(RayPool):
 
     def hand_out(self) -> None:
         """Give jobs to workers that are free."""
-        for worker, job in zip(self.free(), self.open_jobs(), strict=False):
+        for worker, job in zip(super().idle(), self.open_jobs(), strict=False):
             chain, block, replica = job
             if replica != JOIN:
                 self.send(worker, job, "run_part", chain, block, replica)
@@ -117,20 +117,20 @@ class SpreadExecutor(RayPool):
             seconds = time.monotonic() - ensemble.began
             self.send(worker, job, "join_block", chain, block, parts, seconds)
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Ensembles that are through with their blocks."""
         for task, result in self.finished(seconds):
             # What a worker that is gone was at is an open job again.
             if result is not None:
-                self.take(task.job, result[0])
+                self.take(task.job, result)
         through = [slot for slot, chain in self.slots.items() if not self.ensembles[chain].blocks]
-        outcomes = []
+        completed = []
         for slot in through:
             chain = self.slots.pop(slot)
-            outcomes.append(Outcome(slot, self.ensembles.pop(chain).reports))
+            completed.append(Completed(slot, self.ensembles.pop(chain).reports))
             self.known.pop(chain, None)
         self.hand_out()
-        return outcomes
+        return completed
 
     def take(self, job: ReplicaTask, result: Any) -> None:
         """Take note of a job; one that two workers had comes twice, the same."""

@@ -8,14 +8,14 @@ import sys
 from typing import Any
 
 from raytpnn.chains.executors.ray_cluster import (
-    Surroundings,
+    SavedEnvironment,
     cluster_at,
     connected_cluster,
     private_token,
     same_host,
 )
 from raytpnn.chains.executors.resources import Resources
-from raytpnn.chains.executors.sharding import Sharding, Team, team_for
+from raytpnn.chains.executors.sharding import GangShape, Sharding, gang_for
 from raytpnn.chains.executors.threads import available_cores
 from raytpnn.chains.observe.progress import Reporter
 
@@ -73,7 +73,7 @@ class RaySession:
         self.reporter = reporter
         self.sharding = sharding
         self.ours = False
-        self.surroundings: Surroundings | None = None
+        self.saved: SavedEnvironment | None = None
 
     def __enter__(self) -> RaySession:
         import ray
@@ -97,13 +97,13 @@ class RaySession:
             self.ours = False
             joined_as.clear()
             ray.shutdown()
-        if self.surroundings is not None:
-            self.surroundings.restore()
-            self.surroundings = None
+        if self.saved is not None:
+            self.saved.restore()
+            self.saved = None
 
     def connect(self, ray: Any) -> None:
         """Join the cluster, or start one."""
-        self.surroundings = Surroundings()
+        self.saved = SavedEnvironment()
         # Unasked, a program should not report on its user.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -125,14 +125,14 @@ class RaySession:
         except BaseException as problem:
             if ray.is_initialized() or not isinstance(problem, ClusterError):
                 ray.shutdown()
-            self.surroundings.take_note()
-            self.surroundings.restore()
-            self.surroundings = None
+            self.saved.take_note()
+            self.saved.restore()
+            self.saved = None
             if isinstance(problem, ClusterError) or not isinstance(problem, Exception):
                 raise
             raise ClusterError(self.explain(problem)) from None
         self.ours = True
-        self.surroundings.take_note()
+        self.saved.take_note()
         joined_as.add(self.address or "local")
 
     def knock(self) -> None:
@@ -218,17 +218,17 @@ class RaySession:
     def check_resources(self, ray: Any) -> None:
         """Refuse what the cluster cannot give: a worker, or as many as run a chain together."""
         nodes = [node for node in ray.nodes() if node["Alive"]]
-        team, problem = Team(1, self.resources), "no node of the cluster can hold a worker"
+        gang, problem = GangShape(1, self.resources), "no node of the cluster can hold a worker"
         if self.sharding is not None:
-            team = team_for(self.sharding, self.resources, nodes)
-            count = f"{team.workers} worker{'s' * (team.workers > 1)}"
+            gang = gang_for(self.sharding, self.resources, nodes)
+            count = f"{gang.workers} worker{'s' * (gang.workers > 1)}"
             problem = (
                 f"shards={self.sharding.shards} takes {count} at a time, and the cluster has room for "
-                f"{team.room(nodes)}"
+                f"{gang.room(nodes)}"
             )
-        if self.resources.wait or team.room(nodes) >= team.workers:
+        if self.resources.wait or gang.room(nodes) >= gang.workers:
             return
-        wanted = {name: amount for name, amount in team.resources.wanted().items() if amount}
+        wanted = {name: amount for name, amount in gang.resources.wanted().items() if amount}
         has = [{name: node["Resources"].get(name, 0.0) for name in wanted} for node in nodes]
         raise ClusterError(
             f"{problem}: one asks for {wanted}, the {len(nodes)} nodes have {has[:5]}. Ask for less, or give "

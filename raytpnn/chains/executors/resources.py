@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Resources"]
 
@@ -17,12 +18,12 @@ class Resources:
         Workers to ask for; None takes as many as the cluster has room for, as it grows and shrinks. Give a
         number to have an autoscaling cluster grow. There are never more workers than chains.
     cpus : float
-        CPUs a worker. Numba and BLAS in a worker use that many threads.
+        CPUs per worker. Numba and BLAS in a worker use that many threads.
     gpus : float
-        GPUs a worker; a fraction shares one. With `shards` on GPUs, how many of a chain's GPUs a worker has:
+        GPUs per worker; a fraction shares one. With `shards` on GPUs, how many GPUs of a chain a worker has:
         with 1, every shard has a worker of its own.
     custom : dict of str to float
-        Ray's custom resources a worker, such as {"spot": 1}.
+        Ray's custom resources per worker, such as {"spot": 1}.
     wait : bool
         Wait for nodes that fit a worker to join, where there is none at present.
     """
@@ -45,6 +46,10 @@ class Resources:
     def wanted(self) -> dict[str, float]:
         """Amounts by Ray's names."""
         return {"CPU": self.cpus, "GPU": self.gpus, **self.custom}
+
+    def options(self) -> dict[str, Any]:
+        """Options of an actor that has them."""
+        return {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.custom)}
 
     def fit(self, available: dict[str, float]) -> int:
         """How many workers a node with these resources has room for."""

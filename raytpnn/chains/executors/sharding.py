@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from raytpnn.chains.executors.resources import Resources
 from raytpnn.engine.sharded_chain import SHARD_COUNTS
 
-__all__ = ["Sharding", "Team", "check_gpus_of_worker", "team_for"]
+__all__ = ["GangShape", "Sharding", "check_gpus_of_worker", "gang_for"]
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Sharding:
     on_gpus: bool = False
 
 
-class Team(NamedTuple):
+class GangShape(NamedTuple):
     """Workers that have all rows of a chain, in equal parts."""
 
     workers: int
     resources: Resources  # of each
 
     def room(self, nodes: Sequence[dict[str, Any]]) -> int:
-        """Workers of such a team that nodes, as `ray.nodes` tells them, have room for."""
+        """Workers of such a gang that nodes, as `ray.nodes` tells them, have room for."""
         return sum(self.resources.fit(node["Resources"]) for node in nodes)
 
 
@@ -47,16 +47,16 @@ def check_gpus_of_worker(shards: int, gpus: float) -> None:
         )
 
 
-def team_for(sharding: Sharding, resources: Resources, nodes: Sequence[dict[str, Any]]) -> Team:
-    """Team of a chain: on GPUs, the fewest workers for which there is room now, each with several GPUs.
+def gang_for(sharding: Sharding, resources: Resources, nodes: Sequence[dict[str, Any]]) -> GangShape:
+    """Gang of a chain: on GPUs, the fewest workers for which there is room now, each with several GPUs.
 
     If there is room for none, the one with the smallest workers, or the only one that is asked for.
     """
     shards = sharding.shards
     if not sharding.on_gpus:
-        return Team(shards, resources)
+        return GangShape(shards, resources)
     counts = [count for count in reversed(SHARD_COUNTS) if shards % count == 0]
     if resources.gpus:
         counts = [int(resources.gpus)]
-    teams = [Team(shards // count, replace(resources, gpus=float(count))) for count in counts]
-    return next((team for team in teams if team.room(nodes) >= team.workers), teams[-1])
+    shapes = [GangShape(shards // count, replace(resources, gpus=float(count))) for count in counts]
+    return next((shape for shape in shapes if shape.room(nodes) >= shape.workers), shapes[-1])

@@ -7,10 +7,10 @@ import queue
 import threading
 import time
 
-from raytpnn.chains.executors.base import Outcome
+from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.run.store import BlockStore
-from raytpnn.chains.work.choose_worker import local_hosts
+from raytpnn.chains.work.choose_worker import local_workers
 from raytpnn.storage.errors import NodeTrouble
 
 __all__ = ["ThreadExecutor", "available_cores"]
@@ -35,7 +35,7 @@ def available_cores() -> int:
 
 
 class ThreadExecutor:
-    """A thread a worker; a worker is one chain at a time, or a GPU with many.
+    """One thread per worker; a worker is one chain at a time, or a GPU with many.
 
     Parameters
     ----------
@@ -47,19 +47,19 @@ class ThreadExecutor:
 
     def __init__(self, plan: Plan, store: BlockStore, workers: int | None = None) -> None:
         cores = available_cores()
-        self.hosts = local_hosts(plan, store, workers or cores, cores)
+        self.workers = local_workers(plan, store, workers or cores, cores)
         self.on_gpu = plan.backend == "cuda"
         self.shards = plan.shards
         self.tasks: list[queue.SimpleQueue[tuple[list[int], list[int]] | None]] = [
-            queue.SimpleQueue() for _ in self.hosts
+            queue.SimpleQueue() for _ in self.workers
         ]
-        self.results: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+        self.results: queue.SimpleQueue[Completed | BaseException] = queue.SimpleQueue()
         self.busy: set[int] = set()
         # Where the chains of a worker were when they last moved, and when that was.
         self.moved: dict[int, tuple[object, float]] = {}
         self.threads = [
             threading.Thread(target=self._work, args=(i,), name=f"raytpnn-{i}", daemon=True)
-            for i in range(len(self.hosts))
+            for i in range(len(self.workers))
         ]
         for thread in self.threads:
             thread.start()
@@ -67,19 +67,19 @@ class ThreadExecutor:
     def _work(self, worker: int) -> None:
         while (task := self.tasks[worker].get()) is not None:
             try:
-                reports = self.hosts[worker].run_blocks(*task)
+                reports = self.workers[worker].run_blocks(*task)
             except BaseException as problem:
                 self.results.put(problem)
                 continue
-            self.results.put(Outcome(worker, reports))
+            self.results.put(Completed(worker, reports))
 
     def idle(self) -> list[int]:
         """Workers with nothing to do."""
-        return [i for i in range(len(self.hosts)) if i not in self.busy]
+        return [i for i in range(len(self.workers)) if i not in self.busy]
 
     def width(self, worker: int) -> int:
         """Chains that a worker runs together."""
-        return self.hosts[worker].width
+        return self.workers[worker].width
 
     def submit(self, worker: int, chains: list[int], blocks: list[int]) -> None:
         """Have a worker run blocks, the same of every chain."""
@@ -87,27 +87,27 @@ class ThreadExecutor:
         self.moved[worker] = None, time.monotonic()
         self.tasks[worker].put((chains, blocks))
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Completed]:
         """Work that ended within some seconds."""
-        outcomes = []
+        completed = []
         try:
             result = self.results.get(timeout=seconds)
             while True:
                 if isinstance(result, BaseException):
                     raise result
                 self.busy.discard(result.worker)
-                outcomes.append(result)
+                completed.append(result)
                 result = self.results.get_nowait()
         except queue.Empty:
             self.check()
-            return outcomes
+            return completed
 
     def check(self) -> None:
         """Raise RunError if a worker has not moved for far too long."""
         now = time.monotonic()
         for worker in self.busy:
             place, since = self.moved[worker]
-            current = self.hosts[worker].progress()
+            current = self.workers[worker].progress()
             if current != place:
                 self.moved[worker] = current, now
             elif now - since > HUNG_SECONDS:
@@ -118,7 +118,8 @@ class ThreadExecutor:
 
     def progress(self) -> dict[int, tuple[int, int]]:
         """Sweeps and terms of the chains at work."""
-        return {chain: (sweeps, terms) for host in self.hosts for chain, sweeps, terms in host.progress()}
+        found = (one for worker in self.workers for one in worker.progress())
+        return {chain: (sweeps, terms) for chain, sweeps, terms in found}
 
     def lost(self) -> set[int]:
         """Nothing gets lost within a process."""
@@ -127,13 +128,13 @@ class ThreadExecutor:
     def describe(self) -> str:
         """Where the blocks run."""
         kind = "GPU" if self.on_gpu else "thread"
-        count = len(self.hosts) * self.shards
+        count = len(self.workers) * self.shards
         return f"{count} {kind}{'s' * (count > 1 or not self.on_gpu)}"
 
     def stop(self) -> None:
         """End blocks at hand."""
-        for host in self.hosts:
-            host.stop()
+        for worker in self.workers:
+            worker.stop()
 
     def close(self) -> None:
         """End the threads."""
@@ -148,5 +149,5 @@ class ThreadExecutor:
             if time.monotonic() > end:
                 # It hangs where nothing can end it; as a daemon it does not keep the program.
                 return
-        for host in self.hosts:
-            host.close()
+        for worker in self.workers:
+            worker.close()

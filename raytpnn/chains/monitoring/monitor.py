@@ -86,6 +86,17 @@ class Convergence:
             notes=ordered(self.notes),
         )
 
+    @staticmethod
+    def of_records(records: list[list[Any]], draws: int) -> Convergence:
+        """What `records` gave, of so many draws of each chain."""
+        figures = {row[0]: [float(value) for value in row[1:4]] for row in records}
+        notes = {row[0]: row[4] for row in records if row[4]}
+        rhat, bulk, tail = (
+            {name: row[column] for name, row in figures.items() if notes.get(name) != "constant"}
+            for column in range(3)
+        )
+        return Convergence(draws, rhat, bulk, tail, notes)
+
     def records(self) -> list[list[Any]]:
         """Rows of the table that is kept with a run, see `raytpnn.convergence.diagnostics.COLUMNS`.
 

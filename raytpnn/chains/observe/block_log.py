@@ -37,15 +37,16 @@ class BlockLog(Observer):
     length : Length
     reporter : Reporter
         Told once if the log cannot be written, which is no reason to end a run.
-    on_ray : bool
+    executor : str
+        Name of who runs the blocks.
     """
 
-    def __init__(self, place: Place, length: Length, reporter: Reporter, on_ray: bool) -> None:
+    def __init__(self, place: Place, length: Length, reporter: Reporter, executor: str) -> None:
         self.place = place
         self.blocks = length.blocks()
         self.length = length
         self.reporter = reporter
-        self.on_ray = on_ray
+        self.executor = executor
         self.name = f"log/{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
         self.lines: list[str] = []
         self.parts = 0
@@ -58,7 +59,7 @@ class BlockLog(Observer):
             chains=self.length.chains,
             sweeps=self.length.sweeps,
             warmup=self.length.warmup,
-            executor="ray" if self.on_ray else "threads",
+            executor=self.executor,
             raytpnn=package_versions()["raytpnn"],
             pid=os.getpid(),
         )

@@ -1,7 +1,7 @@
 """Figures of a run for Prometheus, through Ray: what a dashboard shows while the chains run.
 
-All are set by the coordinator, which hears of every block, every few seconds at most. Ray shows them at the
-metrics port of the node that the coordinator runs on, their names with `ray_` in front.
+All are set by the scheduler, which hears of every block, every few seconds at most. Ray shows them at the
+metrics port of the node that the scheduler runs on, their names with `ray_` in front.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RunMetrics(Observer):
         self.restarts = 0
         self.convergence: Convergence | None = None
         self.changed: set[int] = set()
-        self.told = -math.inf
+        self.sent = -math.inf
         self.gauges: dict[str, Any] = {}
         for name, (text, tags) in GAUGES.items():
             self.gauges[name] = Gauge(name, text, ("run", *tags)).set_default_tags({"run": run})
@@ -75,9 +75,9 @@ class RunMetrics(Observer):
         }
 
     def __exit__(self, *exception: object) -> None:
-        # Ray goes on showing what it was told last.
+        # Ray goes on showing what it was sent last.
         self.by_worker = {}
-        self.tell()
+        self.send()
 
     def block(self, worker: int, report: BlockReport) -> None:
         """Take note of a finished block."""
@@ -95,13 +95,13 @@ class RunMetrics(Observer):
         self.convergence = convergence
 
     def tick(self) -> None:
-        """Tell Ray if it is time."""
-        if time.monotonic() - self.told > SET_SECONDS:
-            self.tell()
+        """Send the figures to Ray if it is time."""
+        if time.monotonic() - self.sent > SET_SECONDS:
+            self.send()
 
-    def tell(self) -> None:
-        """Tell Ray."""
-        self.told = time.monotonic()
+    def send(self) -> None:
+        """Send the figures to Ray."""
+        self.sent = time.monotonic()
         speeds = self.speeds()
         gauges = self.gauges
         gauges["raytpnn_sweeps_per_second"].set(sum(speeds))

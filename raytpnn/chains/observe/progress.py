@@ -117,7 +117,7 @@ class Reporter:
         return elapsed * (self.sweeps * len(chains) - done) / (done - self.first)
 
     def left_in_words(self, chains: list[ChainStatus]) -> str:
-        """How long it will take; empty before that can be told."""
+        """How long it will take; empty before that is known."""
         left = self.time_left(chains)
         if math.isnan(left):
             return ""
@@ -132,7 +132,7 @@ class Reporter:
             return ""
         return (
             f"R-hat {worst:.3f} ({name}), least ESS {self.convergence.least_ess():.0f} "
-            f"after {self.convergence.draws} draws a chain"
+            f"after {self.convergence.draws} draws per chain"
         )
 
 
@@ -143,10 +143,10 @@ class LineReporter(Reporter):
 
     def __enter__(self) -> Reporter:
         if self.until:
-            most = f"at most {self.sweeps} sweeps a chain, {self.warmup} or more of them warm-up"
+            most = f"at most {self.sweeps} sweeps per chain, {self.warmup} or more of them warm-up"
             self.say(f"sampling until the chains agree: {most}")
         else:
-            self.say(f"sampling: {self.sweeps} sweeps a chain, {self.warmup} of them warm-up")
+            self.say(f"sampling: {self.sweeps} sweeps per chain, {self.warmup} of them warm-up")
         return super().__enter__()
 
     def say(self, text: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.storage.formats.manifest import BEGUN, MANIFEST
-from raytpnn.storage.lease import Lease, LeaseSight, Record, in_use
+from raytpnn.storage.lease import Lease, LeaseReader, Record, in_use
 from raytpnn.storage.places.atomic_files import PARTIAL
 from raytpnn.storage.places.place import LEASE_FOLDER, Place
 
@@ -22,7 +22,7 @@ BEGINNING = ("data", "encoder")
 def owned(place: Place, say: Callable[[str], None] | None = None, resumes: bool = True) -> Iterator[Lease]:
     """Own a run that is there; RunInUse if somebody else does."""
     with Lease.claim(place, say, resumes) as lease:
-        place.sweep_up(lease.record.name)
+        place.remove_leftovers(lease.record.name)
         yield lease
 
 
@@ -44,11 +44,11 @@ def kept_work(place: Place | None, say: Callable[[str], None] | None = None) -> 
 
 def refuse_owner(place: Place, resumes: bool = True) -> Record | None:
     """Raise RunInUse if it is seen at once that somebody works at a place; else the lease that is there."""
-    sight = LeaseSight(place)
-    if sight.look() == "alive":
-        assert sight.record is not None
-        raise in_use(place, sight.record, resumes)
-    return sight.record
+    reader = LeaseReader(place)
+    if reader.look() == "alive":
+        assert reader.record is not None
+        raise in_use(place, reader.record, resumes)
+    return reader.record
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def new_run(place: Place | None, say: Callable[[str], None] | None = None) -> It
     check_free(place)
     with owned(place, say) as lease:
         # Somebody may have been quicker.
-        if begun_in_vain(place, lease.before):
+        if holds_only_a_beginning(place, lease.before):
             for name in BEGINNING:
                 place.remove_folder(name)
             place.remove(BEGUN)
@@ -81,7 +81,7 @@ def check_free(place: Place, other: str = "another folder") -> None:
 
     `other` is what the user is to choose then.
     """
-    if not begun_in_vain(place, refuse_owner(place)):
+    if not holds_only_a_beginning(place, refuse_owner(place)):
         refuse_what_is_there(place, other)
 
 
@@ -96,7 +96,7 @@ def refuse_what_is_there(place: Place, other: str = "another folder") -> None:
     raise FileExistsError(f"{place} exists and is not a saved run; choose {other}")
 
 
-def begun_in_vain(place: Place, before: Record | None) -> bool:
+def holds_only_a_beginning(place: Place, before: Record | None) -> bool:
     """Whether nothing is there but what an owner wrote who was killed while he began a run."""
     if before is None or before.released or place.holds(MANIFEST):
         return False

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from raytpnn.chains.run.ledger import read_ledger
 from raytpnn.chains.run.ownership import owned
 from raytpnn.chains.run.run import Run, check_to_go_on
 from raytpnn.storage.errors import RunError
@@ -58,13 +59,14 @@ def repair(place: Place, say: Callable[[str], None] | None = None) -> str:
             )
         lengthen(run)
         blocks = len(run.length.blocks()) * run.length.chains
-        good, problems = run.good_blocks(watched=False)
-        whole = len(good) == blocks
-        run.end({"stopped": None if whole else "repair"}, None)
+        ledger, problems = read_ledger(run)
+        good = sum(len(reports) for reports in ledger.reports)
+        whole = good == blocks
+        run.end({"stopped": None if whole else "repair"}, None, ledger.reports)
     bad = f"; {len(problems)} cannot be used: {problems[0]}" if problems else ""
     advice = "" if whole else f". `raytpnn resume {place}` runs the others"
     return (
-        f"{place.name_of(MANIFEST)} is rebuilt from {name}: {len(good)} of {blocks} blocks are there and "
+        f"{place.name_of(MANIFEST)} is rebuilt from {name}: {good} of {blocks} blocks are there and "
         f"whole, with {run.manifest['n_draws']} draws{bad}{advice}"
     )
 

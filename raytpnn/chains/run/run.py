@@ -6,19 +6,23 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from raytpnn.chains.block_report import BlockReport
 from raytpnn.chains.plan import Length, Plan
 from raytpnn.chains.run.store import DiskStore
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.encoding.encoder_io import read_run_encoder
 from raytpnn.data.rows.rows_check import check_response
 from raytpnn.data.rows.rows_io import TrainingRows, read_rows, write_rows
 from raytpnn.data.rows.shard_io import read_shard, stripe_checksums
+from raytpnn.draws.draws import Draws
+from raytpnn.draws.files import REMAKE, read_draws
 from raytpnn.engine.backends import check_backend
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.older_records import moves_of_today, settings_of_today
@@ -53,6 +57,7 @@ from raytpnn.storage.lease import Fence, Lease
 from raytpnn.storage.places.place import Place, sha256_of_file
 from raytpnn.storage.places.retry import patiently
 from raytpnn.storage.places.uris import shown
+from raytpnn.storage.places.verified import verified_file
 
 __all__ = ["Run", "check_to_go_on", "resumable"]
 
@@ -78,6 +83,8 @@ class Run:
     manifest: dict[str, Any]
     lease: Lease | None = None
     fence: Fence | None = None
+    # Files of draws that were read and verified when the run was opened to go on.
+    contents: dict[str, bytes] = field(default_factory=dict)
 
     @staticmethod
     def begin(
@@ -204,20 +211,13 @@ class Run:
             check_response(get_family(self.manifest["family"]), rows.y)
         return rows
 
+    def encoder(self) -> Encoder:
+        """Encoder of the run, verified."""
+        return read_run_encoder(self.place, self.manifest["files"])
+
     def verified(self, name: str) -> Path:
         """Local path of one of the run's own files, its checksum compared."""
-        expected = self.manifest["files"][name]
-        try:
-            path = self.place.local_file(name, expected)
-            # A copy of a remote file was verified when it was made.
-            if self.place.path is None or sha256_of_file(path) == expected:
-                return path
-        except FileNotFoundError:
-            raise RunError(f"{self.place.name_of(name)} is missing; restore it or fit again") from None
-        raise RunError(
-            f"{self.place.name_of(name)} is damaged: its SHA-256 is not the one in {MANIFEST}; restore it "
-            "or fit again"
-        )
+        return verified_file(self.place, name, self.manifest["files"][name])
 
     def plan(self, rows: TrainingRows) -> Plan:
         """Plan of the chains, bit by bit that of the process that began the run."""
@@ -247,20 +247,20 @@ class Run:
         return np.ascontiguousarray(codes[:, probe_rows(n)])
 
     def _problem_of(self, rows: TrainingRows) -> Problem:
-        told = self.manifest["plan"]
-        y, offset = (rows.y - told["location"]) / told["scale"], rows.offset / told["scale"]
+        plan = self.manifest["plan"]
+        y, offset = (rows.y - plan["location"]) / plan["scale"], rows.offset / plan["scale"]
         if rows.proposal is None:
             name = self.place.name_of("data/features.parquet")
             raise RunError(f"{name} does not say how often features are proposed: fit again")
         return build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
 
     def _plan_of(self, problem: Problem, probe: Bins) -> Plan:
-        told = self.manifest["plan"]
+        stated = self.manifest["plan"]
         with named(self.place.name_of(MANIFEST)):
             family = get_family(self.manifest["family"])
             prior = Prior(**self.manifest["config"]["prior"])
             moves = Moves(**moves_of_today(self.manifest["config"]["moves"]))
-            tempering = None if told["tempering"] is None else Tempering(**told["tempering"])
+            tempering = None if stated["tempering"] is None else Tempering(**stated["tempering"])
         name = self.place.name_of(SETTINGS_FILE)
         stored = mapped_array(self.verified(SETTINGS_FILE), name)
         with named(name):
@@ -268,28 +268,37 @@ class Run:
         return Plan(
             problem=problem,
             settings=settings,
-            scaling=Scaling(told["location"], told["scale"]),
+            scaling=Scaling(stated["location"], stated["scale"]),
             family=family,
             prior=prior,
             moves=moves,
-            noise_variance=told["noise_variance"],
-            log_constant=told["log_constant"],
-            seed=told["seed"],
+            noise_variance=stated["noise_variance"],
+            log_constant=stated["log_constant"],
+            seed=stated["seed"],
             length=self.length,
-            backend=told["backend"],
-            adaptive=told["adaptive"],
+            backend=stated["backend"],
+            adaptive=stated["adaptive"],
             tempering=tempering,
-            shards=told.get("shards", 1),
-            watched_offset=np.array(told["watched_offset"]),
+            shards=stated.get("shards", 1),
+            watched_offset=np.array(stated["watched_offset"]),
             probe=probe,
         )
 
-    def good_blocks(self, watched: bool = True) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
-        """Blocks that are there and whole, and what is wrong with others."""
+    def good_blocks(
+        self, keep: bool = False, draws: bool = True
+    ) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
+        """Blocks that are there and whole, and what is wrong with others.
+
+        With `keep`, draws that are read on the way are kept in `contents`, not to be read again at the end;
+        without `draws` none are read.
+        """
         length = self.length
         digest = self.manifest["plan"]["digest"]
-        dropped = length.counted(length.sweeps_of(self.dropped_rounds)).warmup if self.dropped_rounds else 0
-        return good_blocks(self.place, digest, length.blocks(), length.chains, watched, dropped)
+        dropped = self.dropped_sweeps if draws else length.sweeps
+        contents = self.contents if keep else None
+        return good_blocks(
+            self.place, digest, length.blocks(), length.chains, dropped=dropped, contents=contents
+        )
 
     @property
     def dropped_rounds(self) -> int:
@@ -298,6 +307,12 @@ class Run:
         0 if nothing is gone.
         """
         return int(self.manifest.get("dropped_rounds", 0))
+
+    @property
+    def dropped_sweeps(self) -> int:
+        """Sweeps at the start of a chain whose draws are gone for good."""
+        length, rounds = self.length, self.dropped_rounds
+        return length.counted(length.sweeps_of(rounds)).warmup if rounds else 0
 
     def reopen(self) -> None:
         """Mark the run as under way."""
@@ -310,7 +325,7 @@ class Run:
             self.lease.check(look=True)
         write_manifest(self.place, self.manifest)
 
-    def end(self, config: dict[str, Any], rounds: int | None) -> None:
+    def end(self, config: dict[str, Any], rounds: int | None, reports: list[dict[int, BlockReport]]) -> None:
         """Write the manifest that makes what was drawn a posterior.
 
         Parameters
@@ -319,25 +334,29 @@ class Run:
             What is to be known about how the run went.
         rounds : int or None
             Rounds that count; None for all blocks that are there.
+        reports : list of dict of int to BlockReport
+            The blocks that are there, by chain and number.
         """
         with resumable(self.place):
-            self._end(config, rounds)
+            self._end(config, rounds, reports)
 
-    def _end(self, config: dict[str, Any], rounds: int | None) -> None:
+    def _end(self, config: dict[str, Any], rounds: int | None, reports: list[dict[int, BlockReport]]) -> None:
         length = self.length
-        good, _ = self.good_blocks(watched=False)
         counted = None if rounds is None else length.counted(length.sweeps_of(rounds))
         files = {name: sum_ for name, sum_ in self.manifest["files"].items() if not name.startswith("draws/")}
         self.manifest.pop("counted", None)
         n_draws = 0
-        for (chain, block), checkpoint in good.items():
-            if checkpoint.draws_sha256 is None or (rounds is not None and block >= rounds):
+        held = []
+        for report in (own[block] for own in reports for block in sorted(own)):
+            if report.draws_sha256 is None or (rounds is not None and report.block >= rounds):
                 continue
-            kept = checkpoint.draws
+            kept = report.draws
             if counted is not None and length.until:
-                kept = int(counted.among(length.numbers_of(block)).sum())
+                kept = int(counted.among(length.numbers_of(report.block)).sum())
             if kept:
-                files[draws_name(chain, block)] = str(checkpoint.draws_sha256)
+                where = report.chain, report.block
+                files[draws_name(*where)] = report.draws_sha256
+                held += [draws_name(*where), checkpoint_name(*where)]
                 n_draws += kept
         if counted is not None and length.until:
             self.manifest["counted"] = asdict(counted)
@@ -350,19 +369,24 @@ class Run:
         if length.until and rounds and self.manifest["state"] == "finished":
             self.manifest["dropped_rounds"] = rounds
         # What the manifest speaks of must be there before it.
-        held = [where for where in good if draws_name(*where) in files]
-        self.place.sync(name for where in held for name in (draws_name(*where), checkpoint_name(*where)))
+        self.place.sync(held)
         self.write_manifest()
         self.drop_draws()
-        self.place.sweep_up()
+        self.place.remove_leftovers()
+
+    def draws(self, n_features: int) -> Draws | None:
+        """Draws that count of a run that has ended; None if there is none."""
+        if not self.manifest["n_draws"]:
+            return None
+        files, counted = self.manifest["files"], self.manifest.get("counted")
+        return read_draws(self.place, files, REMAKE, n_features, counted, self.contents)
 
     def drop_draws(self) -> None:
         """Remove the draws of blocks that a run until convergence threw away as warm-up, if it has ended."""
         length = self.length
         if not self.dropped_rounds:
             return
-        warmup = length.counted(length.sweeps_of(self.dropped_rounds)).warmup
-        last = warmup // length.block_sweeps
+        last = self.dropped_sweeps // length.block_sweeps
         for chain in range(length.chains):
             for block in range(last):
                 self.place.remove(draws_name(chain, block))
@@ -382,11 +406,13 @@ def check_to_go_on(manifest: dict[str, Any], where: str) -> None:
 
 
 @contextmanager
-def resumable(place: Place) -> Iterator[None]:
+def resumable(place: Place | None) -> Iterator[None]:
     """Have errors of storage and of nodes say that nothing is lost, and how to go on."""
     try:
         yield
     except (OSError, NodeTrouble) as problem:
+        if place is None:
+            raise
         raise RunError(
             f"the run in {place} has stopped: {shown(str(problem))}. Its finished blocks are "
             f"kept: when the cause is gone, `raytpnn resume {place}` goes on"
@@ -395,7 +421,7 @@ def resumable(place: Place) -> Iterator[None]:
 
 def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     """What workers must know beside the data; `digest` says which run a checkpoint belongs to."""
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "seed": plan.seed,
         "location": plan.scaling.location,
         "scale": plan.scaling.scale,
@@ -407,7 +433,7 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     }
     length = asdict(plan.length)
     # More chains or draws are still the same run.
-    fixed = told | {name: length[name] for name in ("warmup", "thin", "block_sweeps")}
+    fixed = described | {name: length[name] for name in ("warmup", "thin", "block_sweeps")}
     # The probe repeats rows of the data for those who have a shard of them.
     fixed["files"] = {name: checksum for name, checksum in files.items() if name != PROBE_FILE}
     if plan.length.until:
@@ -418,7 +444,7 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
     if plan.shards > 1:
         how["stripe_sha256"] = stripe_checksums(plan.problem.codes, stripe_starts(plan.problem.n_all))
     offset = plan.problem.offset[plan.watched] if plan.watched_offset is None else plan.watched_offset
-    return told | length | how | {"watched_offset": offset.tolist(), "digest": digest}
+    return described | length | how | {"watched_offset": offset.tolist(), "digest": digest}
 
 
 def clean_copy(settings: np.record) -> np.ndarray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from raytpnn.chains.block_report import BlockReport
 from raytpnn.draws.draws import Draws
+from raytpnn.draws.files import draws_content
 from raytpnn.storage.checks import named
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.formats.checkpoint import (
@@ -20,10 +22,11 @@ from raytpnn.storage.formats.checkpoint import (
     good_block,
     weights_name,
 )
-from raytpnn.storage.lease import Fence
+from raytpnn.storage.formats.length import Length
+from raytpnn.storage.lease import Fence, Lease
 from raytpnn.storage.places.place import Place, sha256_of_bytes
 
-__all__ = ["BlockStore", "DiskStore", "MemoryStore"]
+__all__ = ["BlockStore", "DiskStore", "MemoryRun", "MemoryStore", "RunStore"]
 
 # How often a worker asks an object store whether its run is still its own: a request takes a while.
 REMOTE_CHECK_SECONDS = 5.0
@@ -44,8 +47,35 @@ class BlockStore(Protocol):
     def put_weights(self, at: int, weights: np.ndarray) -> None:
         """Keep feature weights."""
 
-    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
-        """Keep a finished block: its first sweep and sweeps, the draws it kept, the state after it."""
+    def put(
+        self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes
+    ) -> BlockReport:
+        """Keep a finished block: its first sweep and sweeps, the draws it kept, the state after it.
+
+        Gives the report with the checksum of the draws, if they are in a file.
+        """
+
+
+class RunStore(Protocol):
+    """A run while its chains run: on disk (`Run`), or in memory (`MemoryRun`)."""
+
+    @property
+    def place(self) -> Place | None:
+        """Folder of the run; None in memory."""
+
+    @property
+    def lease(self) -> Lease | None:
+        """That of this process, if it owns the folder."""
+
+    @property
+    def store(self) -> BlockStore:
+        """Where blocks go."""
+
+    def end(self, config: dict[str, Any], rounds: int | None, reports: list[dict[int, BlockReport]]) -> None:
+        """Take note of how the run went, of the rounds that count (None: all), and of its blocks."""
+
+    def draws(self, n_features: int) -> Draws | None:
+        """Draws that count of a run that has ended; None if there is none."""
 
 
 class MemoryStore:
@@ -72,11 +102,47 @@ class MemoryStore:
         """Keep feature weights."""
         self.learned[at] = weights
 
-    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
+    def put(
+        self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes
+    ) -> BlockReport:
         """Keep a finished block."""
         self.states[report.chain] = state
         if draws is not None:
             self.draws[report.chain, report.block] = draws
+        return report
+
+
+@dataclass
+class MemoryRun:
+    """A run in memory.
+
+    Attributes
+    ----------
+    length : Length
+    store : MemoryStore
+    """
+
+    length: Length
+    store: MemoryStore = field(default_factory=MemoryStore)
+    place: None = None
+    lease: None = None
+    rounds: int | None = None
+
+    def end(self, config: dict[str, Any], rounds: int | None, reports: list[dict[int, BlockReport]]) -> None:
+        """Take note of the rounds that count."""
+        self.rounds = rounds
+
+    def draws(self, n_features: int) -> Draws | None:
+        """Draws that count; None if there is none."""
+        rounds, length = self.rounds, self.length
+        parts = [
+            part for (_, block), part in sorted(self.store.draws.items()) if rounds is None or block < rounds
+        ]
+        drawn = Draws.concatenate(parts) if parts else None
+        if drawn is not None and length.until:
+            assert rounds is not None
+            drawn = drawn.counted(length.counted(length.sweeps_of(rounds)))
+        return drawn if drawn is not None and drawn.n_draws else None
 
 
 class DiskStore:
@@ -132,32 +198,28 @@ class DiskStore:
         data = np.ascontiguousarray(weights, "<f8").tobytes()
         self.place.write(weights_name(at), hashlib.sha256(data).digest() + data)
 
-    def put(self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes) -> None:
+    def put(
+        self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes
+    ) -> BlockReport:
         """Write the draws, then the checkpoint that makes them count."""
         self.check()
         chain, block, watched = report.chain, report.block, report.watched
-        checksum = None
         if draws is not None:
-            content = parquet_of(draws)
-            checksum = sha256_of_bytes(content)
+            content = draws_content(draws)
+            report = replace(report, draws_sha256=sha256_of_bytes(content))
             self.place.write(draws_name(chain, block), content)
-        kept = 0 if draws is None else draws.n_draws
         packed = b"" if watched is None else watched.pack()
         checkpoint = Checkpoint(
-            self.plan, chain, block, *extent, kept, checksum, report.facts(), state, packed
+            plan=self.plan,
+            chain=chain,
+            block=block,
+            first=extent[0],
+            sweeps=extent[1],
+            draws=report.draws,
+            draws_sha256=report.draws_sha256,
+            facts=report.facts(),
+            state=state,
+            watched=packed,
         )
         self.place.write(checkpoint_name(chain, block), checkpoint.pack())
-
-
-def parquet_of(draws: Draws) -> bytes:
-    """Content of a file of draws."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from raytpnn.draws.parquet import draws_to_arrow
-
-    sink = pa.BufferOutputStream()
-    # Numbers of a chain hardly repeat, and all are read: dictionaries and statistics would only cost.
-    plain = {"use_dictionary": False, "write_statistics": False}
-    pq.write_table(draws_to_arrow(draws), sink, compression="zstd", **plain)
-    return sink.getvalue().to_pybytes()
+        return report

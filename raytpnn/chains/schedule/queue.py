@@ -29,24 +29,24 @@ class ChainQueue:
         """Chains that wait."""
         return sum(len(chains) for chains in self.at_block.values())
 
-    def take(self, liked: Collection[int]) -> int | None:
-        """Take one of the chains furthest behind, a liked one if there is one; None if none waits."""
+    def take(self, preferred: Collection[int]) -> int | None:
+        """Take one of the chains furthest behind, a preferred one if there is one; None if none waits."""
         while self.blocks and not self.at_block[self.blocks[-1]]:
             self.blocks.pop()
         if not self.blocks:
             return None
         chains = self.at_block[self.blocks[-1]]
-        taken = next((one for one in liked if one in chains), next(iter(chains)))
+        taken = next((one for one in preferred if one in chains), next(iter(chains)))
         del chains[taken]
         return taken
 
-    def take_like(self, liked: Collection[int], most: int, fits: Callable[[int], bool]) -> list[int]:
-        """Take more chains that are as far as the one taken last, liked ones first, if they fit."""
+    def take_more(self, preferred: Collection[int], most: int, fits: Callable[[int], bool]) -> list[int]:
+        """Take more chains that are as far as the one taken last, preferred ones first, if they fit."""
         if most < 1:
             return []
         chains = self.at_block[self.blocks[-1]]
-        known = [one for one in liked if one in chains]
-        others = (one for one in chains if one not in liked)
+        known = [one for one in preferred if one in chains]
+        others = (one for one in chains if one not in preferred)
         found = list(islice(filter(fits, chain(known, others)), most))
         for taken in found:
             del chains[taken]

@@ -1,4 +1,4 @@
-"""The coordinator: hands out blocks, watches complete rounds, knows when to stop."""
+"""The scheduler: hands out blocks, watches complete rounds, knows when to stop."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from raytpnn.chains.monitoring.monitor import GROWTH, Convergence, Monitor
 from raytpnn.chains.observe.observer import Observer
 from raytpnn.chains.observe.progress import ChainStatus, Reporter
 from raytpnn.chains.plan import Length
+from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.schedule.queue import ChainQueue
 from raytpnn.chains.schedule.signals import Interrupts
 
-__all__ = ["Finish", "Goal", "Journal", "run_blocks"]
+__all__ = ["Finish", "Goal", "run_blocks"]
 
 POLL_SECONDS = 0.1
 # Seconds of work that a worker is given at a time, in as many blocks as that takes.
@@ -66,37 +67,13 @@ class Goal:
         return self.rhat is not None or self.ess is not None
 
 
-@dataclass
-class Journal:
-    """What is known of every chain.
-
-    Attributes
-    ----------
-    to_do : list of lists of int
-        Blocks that each chain has yet to run, ascending.
-    reports : list of dict of int to BlockReport
-        By chain and block; those of an earlier session included.
-    least_rounds : int
-        Rounds that count at least: a run that ended with so many has thrown away what counts with fewer.
-    """
-
-    to_do: list[list[int]]
-    reports: list[dict[int, BlockReport]]
-    least_rounds: int = 0
-
-    def complete_rounds(self, blocks: int) -> int:
-        """Rounds that every chain has finished, from the first on."""
-        missing = [chain[0] for chain in self.to_do if chain]
-        return min(missing, default=blocks)
-
-
-class Teacher(Protocol):
+class Learner(Protocol):
     """Learns from complete rounds what later blocks depend on."""
 
     def ready_for(self, block: int) -> bool:
         """Whether a block may begin."""
 
-    def learn(self, journal: Journal, rounds: int) -> None:
+    def learn(self, ledger: Ledger, rounds: int) -> None:
         """Take note that so many rounds are complete."""
 
 
@@ -137,18 +114,18 @@ class _Run:
         self,
         executor: Executor,
         length: Length,
-        journal: Journal,
+        ledger: Ledger,
         monitor: Monitor,
         goal: Goal,
         reporter: Reporter,
-        teacher: Teacher | None,
+        learner: Learner | None,
         observers: Sequence[Observer],
     ) -> None:
-        self.teacher = teacher
+        self.learner = learner
         self.observers = observers
         self.executor = executor
         self.length = length
-        self.journal = journal
+        self.ledger = ledger
         self.monitor = monitor
         self.assessor = Assessor(monitor)
         self.goal = goal
@@ -157,20 +134,20 @@ class _Run:
         self.reporter = reporter
         self.begin = time.monotonic()
         self.blocks = length.blocks()
-        self.rounds = journal.complete_rounds(len(self.blocks))
+        self.rounds = ledger.complete_rounds(len(self.blocks))
         self.running: dict[int, list[int]] = {}
         self.block_seconds = math.inf
         self.reported = -math.inf
         self.last_chains: dict[int, list[int]] = {}
         # Of every chain the report on its furthest block: going through all of them takes too long.
-        self.latest = [reports[max(reports)] if reports else None for reports in journal.reports]
+        self.latest = [reports[max(reports)] if reports else None for reports in ledger.reports]
         self.looked_at = 0
         self.known_due: tuple[int, int | None] = (-1, None)
         self.looks: list[int] = []
         if length.until:
             # Fewer draws in all than effective ones are wanted need no look.
             looks = length.looks((goal.ess or 0.0) / length.chains)
-            self.looks = [at for at in looks if at >= journal.least_rounds]
+            self.looks = [at for at in looks if at >= ledger.least_rounds]
         self.finish = Finish()
 
     def hand_out(self) -> None:
@@ -181,26 +158,26 @@ class _Run:
         turns = self.turns()
         for place, worker in enumerate(idle):
             # Chains that the worker knows, if there is a choice; the work is spread over all that are idle.
-            liked = self.last_chains.get(worker, [])
+            preferred = self.last_chains.get(worker, [])
             width = min(self.executor.width(worker), -(-turns.waiting // (len(idle) - place)))
-            first = turns.take(liked)
+            first = turns.take(preferred)
             if first is None:
                 return
             blocks = self.batch(first, width)
-            chains = [first, *turns.take_like(liked, width - 1, partial(self.has_next, blocks))]
+            chains = [first, *turns.take_more(preferred, width - 1, partial(self.has_next, blocks))]
             self.last_chains[worker] = self.running[worker] = chains
             self.executor.submit(worker, chains, blocks)
 
     def has_next(self, blocks: list[int], chain: int) -> bool:
         """Whether these are the next blocks of a chain."""
-        return self.journal.to_do[chain][: len(blocks)] == blocks
+        return self.ledger.to_do[chain][: len(blocks)] == blocks
 
     def turns(self) -> ChainQueue:
         """Chains that may go on and are not at work."""
         taken = self.at_work()
         return ChainQueue(
             (blocks[0], chain)
-            for chain, blocks in enumerate(self.journal.to_do)
+            for chain, blocks in enumerate(self.ledger.to_do)
             if blocks and chain not in taken and self.may_begin(blocks[0])
         )
 
@@ -214,33 +191,33 @@ class _Run:
         least = 1 if width == 1 else WIDE_BLOCKS
         seconds = max(BATCH_SECONDS, BATCH_SECONDS_A_WORKER * len(self.last_chains))
         most = max(least, min(int(seconds / self.block_seconds), MOST_BLOCKS))
-        blocks = self.journal.to_do[chain][:most]
+        blocks = self.ledger.to_do[chain][:most]
         return [block for block in blocks if self.may_begin(block)]
 
     def may_begin(self, block: int) -> bool:
         """Whether everything is known that a block depends on, and it will hardly run in vain."""
         if self.goal.by_rounds and block > max(self.rounds, self.next_due() or 0) + LEAD:
             return False
-        return self.teacher is None or self.teacher.ready_for(block)
+        return self.learner is None or self.learner.ready_for(block)
 
     def take(self, seconds: float) -> None:
         """Wait for blocks to end, and take note of them."""
-        for outcome in self.executor.wait(seconds):
-            self.running.pop(outcome.worker, None)
-            for report in outcome.reports:
-                self.note(outcome.worker, report)
-        self.rounds = self.journal.complete_rounds(len(self.blocks))
-        if self.teacher is not None:
-            self.teacher.learn(self.journal, self.rounds)
+        for completed in self.executor.wait(seconds):
+            self.running.pop(completed.worker, None)
+            for report in completed.reports:
+                self.note(completed.worker, report)
+        self.rounds = self.ledger.complete_rounds(len(self.blocks))
+        if self.learner is not None:
+            self.learner.learn(self.ledger, self.rounds)
 
     def note(self, worker: int, report: BlockReport) -> None:
         """Take note of a block; one that was handed out twice ends twice, the same."""
         # One that a worker found finished took no time that says anything.
         if not math.isnan(report.seconds):
             self.block_seconds = max(report.seconds, 1e-6)
-        if report.block in self.journal.to_do[report.chain]:
-            self.journal.to_do[report.chain].remove(report.block)
-            self.journal.reports[report.chain][report.block] = report
+        if report.block in self.ledger.to_do[report.chain]:
+            self.ledger.to_do[report.chain].remove(report.block)
+            self.ledger.reports[report.chain][report.block] = report
             latest = self.latest[report.chain]
             if latest is None or latest.block < report.block:
                 self.latest[report.chain] = report
@@ -273,7 +250,7 @@ class _Run:
             warmup = self.length.counted(self.length.sweeps_of(rounds)).warmup
             blocks = warmup // self.length.block_sweeps
             self.monitor.forget(blocks)
-            for reports in self.journal.reports:
+            for reports in self.ledger.reports:
                 for block, report in reports.items():
                     if block < blocks and report.watched is not None:
                         reports[block] = replace(report, watched=None)
@@ -368,11 +345,11 @@ def acceptance(report: BlockReport) -> float:
 def run_blocks(
     executor: Executor,
     length: Length,
-    journal: Journal,
+    ledger: Ledger,
     monitor: Monitor,
     goal: Goal,
     reporter: Reporter,
-    teacher: Teacher | None = None,
+    learner: Learner | None = None,
     observers: Sequence[Observer] = (),
 ) -> Finish:
     """Run all blocks that are to do, or as many as it takes.
@@ -380,15 +357,15 @@ def run_blocks(
     An interrupt (Ctrl-C, SIGTERM) or the time limit ends the run when the blocks at hand are finished; a
     second interrupt at once, losing these.
     """
-    run = _Run(executor, length, journal, monitor, goal, reporter, teacher, observers)
-    if teacher is not None:
-        teacher.learn(journal, run.rounds)
-    with Interrupts() as interrupts, ExitStack() as audience, reporter:
+    run = _Run(executor, length, ledger, monitor, goal, reporter, learner, observers)
+    if learner is not None:
+        learner.learn(ledger, run.rounds)
+    with Interrupts() as interrupts, ExitStack() as stack, reporter:
         for observer in observers:
-            audience.enter_context(observer)
+            stack.enter_context(observer)
         try:
             run.look_at_rounds()
-            while any(journal.to_do):
+            while any(ledger.to_do):
                 if run.finish.stopped is None:
                     run.hand_out()
                 elif not run.at_work():
@@ -397,7 +374,7 @@ def run_blocks(
                 run.report()
                 if run.finish.stopped is None:
                     run.look_at_rounds()
-                if run.finish.stopped is None and any(journal.to_do):
+                if run.finish.stopped is None and any(ledger.to_do):
                     if interrupts.count:
                         run.finish.stopped = "interrupt"
                     elif goal.seconds is not None and time.monotonic() - run.begin > goal.seconds:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM counted, not raised: the coordinator decides what they mean."""
+"""Ctrl-C and SIGTERM counted, not raised: the scheduler decides what they mean."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Chains whose rows are in shards, on Ray: a team of actors for each chain.
+"""Shards of a chain that are different processes: how they exchange sums.
 
-In: blocks that are to be run. Out: reports; a team of which one dies is made anew.
+In: a shard's part of an exchange. Out: the parts of all. Who starts the processes: `executors.ray_gang`.
 
-carrier      Carries exchanges between shards that share no memory.
-ray_shards   Chains on Ray whose rows are in shards: a team of actors a chain, made anew when one of it dies.
-shard_actor  The Ray actor that has one shard of the rows. If one of a team dies, the team is made anew.
-shard_team   The actors that have the shards of one chain: all of them, or none.
-transport    What carries exchanges between shards, and which of it a team takes.
+carrier    Carries exchanges between shards that share no memory.
+seat       The seat of a shard among those that run a chain with it.
+transport  What carries exchanges between shards: shared memory on one node, torch's Gloo between nodes.
 """

@@ -1,13 +1,13 @@
 """Workers: each runs blocks of a chain from the state that the block before left.
 
-In: chain and number of a block. Out: a finished block in the store, and a report.
+In: chain and number of a block. Out: a finished block in the store, and a report. One `Worker` knows the run;
+what runs the sweeps is its strategy, `run(states, extents) -> ended`.
 
 adaptive_weights  Feature weights learned in warm-up.
 choose_worker     Which workers a plan's backend calls for.
-gpu_worker        A worker with a GPU: many chains run the same block together.
-grid_worker       A worker with one or several GPUs for one chain at a time: its rows lie on all of them.
-parts             A block of an ensemble in parts: one replica here, another there, joined where all have met.
-replica_worker    A worker among whom the replicas of ensembles are spread.
-shard_worker      A worker that has one shard of the rows.
-worker            One worker: runs any block of any chain, from the state that the block before left.
+gpu_group         The strategy of a GPU with many chains: all run the same block together.
+one_chain         Strategies that run one chain at a time: on cores, on whole devices, or with other shards.
+replica_parts     The strategy of replicas that are spread over workers.
+strategy          The contract of a strategy, which runs blocks from states.
+worker            The worker: runs blocks of any chain, from the states that the blocks before left.
 """

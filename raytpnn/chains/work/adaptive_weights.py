@@ -14,10 +14,10 @@ import numpy as np
 from raytpnn.chains.plan import Length
 
 if TYPE_CHECKING:
+    from raytpnn.chains.run.ledger import Ledger
     from raytpnn.chains.run.store import BlockStore
-    from raytpnn.chains.schedule.scheduler import Journal
 
-__all__ = ["UNIFORM_SHARE", "WeightTeacher", "changes", "learned_weights", "round_of_weights"]
+__all__ = ["UNIFORM_SHARE", "WeightLearner", "changes", "learned_weights", "round_of_weights"]
 
 # What all features share alike, so that none is out of reach.
 UNIFORM_SHARE = 0.25
@@ -46,7 +46,7 @@ def learned_weights(usage: list[dict[int, int]], p: int) -> np.ndarray:
     Parameters
     ----------
     usage : list of dict of int to int
-        Terms by feature, one dict a chain and block. Features in few terms count for more than their share:
+        Terms by feature, one dict per chain and block. Features in few terms count for more than their share:
         the square root keeps a feature in many terms from taking all.
     p : int
     """
@@ -61,7 +61,7 @@ def learned_weights(usage: list[dict[int, int]], p: int) -> np.ndarray:
     return (1.0 - UNIFORM_SHARE) * score / total + UNIFORM_SHARE / p
 
 
-class WeightTeacher:
+class WeightLearner:
     """Learns feature weights from complete rounds, and keeps them where workers find them.
 
     Parameters
@@ -80,11 +80,11 @@ class WeightTeacher:
         """Whether the weights of a block are known."""
         return not self.to_learn or block < self.to_learn[0]
 
-    def learn(self, journal: Journal, rounds: int) -> None:
+    def learn(self, ledger: Ledger, rounds: int) -> None:
         """Learn the weights of all changes that complete rounds allow."""
         while self.to_learn and self.to_learn[0] <= rounds:
             at = self.to_learn.pop(0)
             # The first half of what came before is forgotten: chains still looked around.
             recent = range(at // 2, at)
-            usage = [reports[block].usage for reports in journal.reports for block in recent]
+            usage = [reports[block].usage for reports in ledger.reports for block in recent]
             self.store.put_weights(at, learned_weights(usage, self.p))

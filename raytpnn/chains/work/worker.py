@@ -1,9 +1,11 @@
-"""One worker: runs any block of any chain, from the state that the block before left."""
+"""The worker: runs blocks of any chain, from the states that the blocks before left, and stores them."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, Protocol
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,70 +15,136 @@ from raytpnn.chains.plan import Plan
 from raytpnn.chains.run.collect import draws_of_block
 from raytpnn.chains.run.store import BlockStore
 from raytpnn.chains.work.adaptive_weights import round_of_weights
-from raytpnn.engine.chain import Block, Chain
+from raytpnn.chains.work.replica_parts import Part, ReplicaParts, with_levels
+from raytpnn.chains.work.strategy import Ended, Extent, Stopped, Strategy
+from raytpnn.engine.chain import Block
 from raytpnn.engine.older_records import state_of_today
 from raytpnn.engine.problem import Problem, with_feature_weights
 from raytpnn.engine.record_check import check_checkpoint, check_feature_weights
-from raytpnn.engine.sharded_chain import ShardedChain
-from raytpnn.engine.tempering.replicas import ReplicaSet
 from raytpnn.storage.checks import named
 from raytpnn.storage.formats.checkpoint import checkpoint_name, weights_name
 
-__all__ = ["BlockHost", "ChainHost", "Ended", "Host", "Stopped", "ended_chain"]
+__all__ = ["Worker"]
 
 
-class Stopped(Exception):
-    """A block that was stopped half-way: nothing of it is kept."""
-
-
-class Host(Protocol):
-    """What executors ask of a worker."""
-
-    @property
-    def width(self) -> int:
-        """Chains that it runs together."""
-
-    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
-        """Run blocks, the same of every chain, and store them; fewer reports if it was stopped."""
-
-    def progress(self) -> list[tuple[int, int, int]]:
-        """Chains at work, their sweeps and their terms. Safe from another thread."""
-
-    def stop(self) -> None:
-        """End the blocks at hand, and lose them. Safe from another thread."""
-
-    def close(self) -> None:
-        """Give back what was taken; nothing is under way any more."""
-
-
-class Ended(NamedTuple):
-    """A chain at the end of a block."""
-
-    result: Block | None  # None if what it drew is known already
-    checkpoint: bytes
-    state: np.record  # of an ensemble, that of the cold replica
-    terms: int
-    acceptance: dict[str, tuple[int, int]]
-    ladder: dict[str, Any]
-    screening: dict[str, Any] | None = None
-
-
-class BlockHost:
-    """What a worker knows of a run, whatever runs its blocks.
+class Worker:
+    """Runs blocks, and stores them. A block that is run twice is the same block.
 
     Parameters
     ----------
     plan : Plan
     store : BlockStore
+    strategy : Strategy
+        Runs the blocks.
+    writers : int
+        Threads that store blocks of chains that run together.
     """
 
-    def __init__(self, plan: Plan, store: BlockStore) -> None:
+    def __init__(self, plan: Plan, store: BlockStore, strategy: Strategy, writers: int = 1) -> None:
         self.plan = plan
         self.store = store
+        self.strategy = strategy
+        self.writers = writers
         self.blocks = plan.length.blocks()
+        self.running: list[int] = []
         # States that this worker has seen last: they need not be read back.
         self.latest: dict[int, tuple[int, bytes]] = {}
         self._weighted: tuple[int | None, Problem] = (None, plan.problem)
+
+    @property
+    def width(self) -> int:
+        """Chains that it runs together."""
+        return self.strategy.width
+
+    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Run blocks, the same of every chain, and store them; fewer reports if it was stopped."""
+        # Chains that run together take several blocks at once: one is stored while the next one runs.
+        steps = [(chains, blocks)]
+        if self.width == 1:
+            steps = [([chain], [block]) for chain in chains for block in blocks]
+        reports: list[BlockReport] = []
+        with suppress(Stopped), ThreadPoolExecutor(self.writers) as pool:
+            for together, these in steps:
+                begin = time.monotonic()
+                found, states = [], []
+                if self.strategy.leads:
+                    found = self.found(together, these)
+                    states = [] if found else [self.state_before(chain, these[0]) for chain in together]
+                states = self.strategy.share(states)
+                if not states:
+                    reports += found
+                    continue
+                self.running = together
+                try:
+                    ends = self.strategy.run(states, [self.extent(block) for block in these])
+                    for block, ended in zip(these, ends, strict=True):
+                        if self.strategy.leads:
+                            count = len(together)
+                            put = map if count == 1 else pool.map
+                            stored = put(self.put, together, [block] * count, ended, [begin] * count)
+                            # One by one: what was stored before another was stopped counts.
+                            for report in stored:
+                                reports.append(report)
+                        begin = time.monotonic()
+                finally:
+                    self.running = []
+        return reports
+
+    def found(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
+        """Reports on blocks that are all finished: a worker that died may have reported none. Else []."""
+        reports = []
+        for chain in chains:
+            for block in blocks:
+                if self.goes_on(chain, block):
+                    return []
+                report = self.store.finished(chain, block, self.blocks[block])
+                if report is None:
+                    return []
+                reports.append(report)
+        return reports
+
+    def run_part(self, chain: int, block: int, replica: int) -> Part:
+        """Run one replica's part of a block; stores nothing. A part that is run twice is the same part."""
+        assert isinstance(self.strategy, ReplicaParts)
+        self.running = [chain]
+        try:
+            part, result = self.strategy.run_part(
+                self.state_before(chain, block), self.extent(block), replica
+            )
+        finally:
+            self.running = []
+        if part.cold:
+            return replace(part, drawn=self.drawn(chain, block, result))
+        if result.sweeps < self.blocks[block][1]:
+            raise Stopped(f"block {block} of replica {replica} of chain {chain} was stopped")
+        return part
+
+    def join_block(self, chain: int, block: int, parts: list[Part], seconds: float) -> BlockReport:
+        """Make a block of its parts, swap, and store it; `seconds` is how long the parts took."""
+        assert isinstance(self.strategy, ReplicaParts)
+        ended, levels = self.strategy.join(self.state_before(chain, block), self.extent(block), parts)
+        drawn = with_levels(parts, levels + self.plan.level_constant())
+        return self.keep(chain, block, ended, drawn, seconds)
+
+    def progress(self) -> list[tuple[int, int, int]]:
+        """Chains at work, their sweeps and their terms; none between blocks. Safe from another thread."""
+        running = self.running
+        if not running:
+            return []
+        return [(chain, *done) for chain, done in zip(running, self.strategy.progress(), strict=False)]
+
+    def stop(self) -> None:
+        """End the blocks at hand, and lose them. Safe from another thread."""
+        self.strategy.stop()
+
+    def close(self) -> None:
+        """Give back what was taken; nothing is under way any more."""
+        self.strategy.close()
+
+    def extent(self, block: int) -> Extent:
+        """Sweeps of a block, and the problem that holds in it."""
+        length = self.plan.length
+        return Extent(self.problem_of(block), *self.blocks[block], length.warmup, length.thin_of(block))
 
     def problem_of(self, block: int) -> Problem:
         """The problem with the feature weights that hold in a block."""
@@ -140,12 +208,13 @@ class BlockHost:
             loglik=float("nan") if draws is None else float(draws.loglik[-1]),
             acceptance=ended.acceptance,
             watched=watched,
+            draws=0 if draws is None else draws.n_draws,
             usage=usage(ended.state) if learning else {},
             ladder=ended.ladder,
-            screening=ended.screening or {},
+            screening=ended.screening,
             seconds=seconds,
         )
-        self.store.put(report, (first, sweeps), draws, ended.checkpoint)
+        report = self.store.put(report, (first, sweeps), draws, ended.checkpoint)
         self.latest[chain] = block, ended.checkpoint
         return report
 
@@ -155,74 +224,3 @@ def usage(state: np.record) -> dict[int, int]:
     held = [state.features[k, : state.order[k]] for k in range(state.K)]
     features, terms = np.unique(np.concatenate([np.zeros(0, np.int32), *held]), return_counts=True)
     return dict(zip(features.tolist(), terms.tolist(), strict=True))
-
-
-def ended_chain(own: Chain | ReplicaSet | ShardedChain, result: Block | None) -> Ended:
-    """Where a chain stands that has just run a block."""
-    told = own.checkpoint(), own.state, own.progress[1], own.acceptance()
-    if isinstance(own, ReplicaSet):
-        return Ended(result, *told, own.status().as_dict())
-    return Ended(result, *told, {}, own.screening())
-
-
-class ChainHost(BlockHost):
-    """Room for one chain at a time; chains come and go, since a block needs nothing but the state before it.
-
-    Parameters
-    ----------
-    plan : Plan
-    store : BlockStore
-    threads : int
-        Replicas of an ensemble that sweep at a time.
-    in_parts : bool
-        Replicas of an ensemble run one at a time, see `PartHost`.
-    """
-
-    width = 1
-
-    def __init__(self, plan: Plan, store: BlockStore, threads: int = 1, in_parts: bool = False) -> None:
-        super().__init__(plan, store)
-        self.chain = plan.new_chain(threads, in_parts)
-        self.running: int | None = None
-
-    def run_block(self, chain: int, block: int) -> BlockReport:
-        """Run a block and store it. Run twice, it gives the same block."""
-        begin = time.monotonic()
-        length, (first, sweeps) = self.plan.length, self.blocks[block]
-        if not self.goes_on(chain, block):
-            # A worker that died may have finished it without anyone hearing of it.
-            found = self.store.finished(chain, block, (first, sweeps))
-            if found is not None:
-                return found
-        own = self.chain
-        own.problem = self.problem_of(block)
-        own.restore(self.state_before(chain, block))
-        self.running = chain
-        try:
-            result = own.run(first, sweeps, length.warmup, length.thin_of(block))
-        finally:
-            self.running = None
-        return self.put(chain, block, ended_chain(own, result), begin)
-
-    def run_blocks(self, chains: list[int], blocks: list[int]) -> list[BlockReport]:
-        """Run blocks of one chain after the other."""
-        reports: list[BlockReport] = []
-        try:
-            for chain in chains:
-                for block in blocks:
-                    reports.append(self.run_block(chain, block))
-        except Stopped:
-            pass
-        return reports
-
-    def progress(self) -> list[tuple[int, int, int]]:
-        """Chain at work, its sweeps and its terms; nothing between blocks. Safe from another thread."""
-        chain = self.running
-        return [] if chain is None else [(chain, *self.chain.progress)]
-
-    def stop(self) -> None:
-        """End the block at hand, and lose it. Safe from another thread."""
-        self.chain.request_stop()
-
-    def close(self) -> None:
-        """Nothing was taken."""

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from raytpnn.cli.group import say
-from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.flags import GeneNames
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 
 __all__ = ["genes"]
 
@@ -20,8 +21,8 @@ def genes(
     out: Annotated[
         Path | None, typer.Option(help="File for the whole table: .parquet, .pq, .csv or .tsv.")
     ] = None,
-    annotation: flags.GeneNames = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals of importance.")] = 0.95,
+    annotation: GeneNames = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals of importance.")] = CREDIBLE_LEVEL,
     top: Annotated[int, typer.Option(min=1, help="Genes to show.")] = 20,
 ) -> None:
     """Rank genes, and combinations of genes: the probes of a gene together, with direction and inclusion."""

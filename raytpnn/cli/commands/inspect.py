@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-import typer
-
-from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.flags import with_flags
+from raytpnn.cli.inputs.options import INSPECT, InspectFlags, merge
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,19 +22,15 @@ LONGEST = 44
 FREE_TEXT = 0.5
 
 
-def inspect(
-    data: Annotated[
-        Path, typer.Argument(help="Expression data: GEO series matrix, .h5ad, .h5, or a matrix.")
-    ],
-    samples: flags.Samples = None,
-    layer: flags.Layer = None,
-    orientation: flags.Orientation = None,
-) -> None:
+@with_flags(INSPECT)
+def inspect(**given: Unpack[InspectFlags]) -> None:
     """Show what is in expression data: the scale of the values, and what could be a target."""
     from raytpnn.cli.inputs.expression import read_samples
     from raytpnn.cli.screen.text import new_console, tell
 
-    expression = read_samples(str(data), samples, layer, orientation or "auto")
+    options: InspectFlags = merge(given, INSPECT)
+    data, samples = Path(options["data"]), options["samples"]
+    expression = read_samples(str(data), samples, options["layer"], options["orientation"])
     console = new_console()
     tell(console, f"{data.name}: {expression.n_samples:,} samples x {expression.n_features:,} features")
     ids, features = expression.sample_ids, expression.feature_ids
@@ -75,7 +70,7 @@ def about_values(expression: Expression) -> list[str]:
         high = float(cells.max()) if cells.size else 0.0
         lines.append(f"sparse: {share:.1%} of the values are stored, the largest is {high:g}")
     if expression.n_samples > 1:
-        lines += [f"as fit takes them: {line}" for line in prepare(expression).preparation.told()]
+        lines += [f"as fit takes them: {line}" for line in prepare(expression).preparation.sentences()]
     return lines
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from raytpnn.cli.group import say
-from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.flags import with_flags
+from raytpnn.cli.inputs.options import PREDICT, PredictFlags, merge
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,26 +20,8 @@ __all__ = ["predict"]
 PARQUET = (".parquet", ".pq")
 
 
-def predict(
-    run: Annotated[str, typer.Argument(help="Folder of a run.")],
-    data: Annotated[Path, typer.Argument(help="File of rows as for `fit`, or folder of Parquet files.")],
-    out: Annotated[Path, typer.Option(help="File to write: .parquet, .pq, .csv or .tsv.")],
-    level: Annotated[float, typer.Option(help="Level of the predictive intervals.")] = 0.9,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Column of DATA to copy; may be given again.")
-    ] = None,
-    offset: Annotated[
-        str | None,
-        typer.Option(help="Column added to f; if the fit had one, that column is used without saying so."),
-    ] = None,
-    no_offset: Annotated[
-        bool, typer.Option("--no-offset", help="Add nothing to f, though the fit had an offset.")
-    ] = False,
-    samples: flags.Samples = None,
-    layer: flags.Layer = None,
-    orientation: flags.Orientation = None,
-    gpu: Annotated[bool, typer.Option("--gpu", help="Predict on a GPU (needs CuPy).")] = False,
-) -> None:
+@with_flags(PREDICT)
+def predict(**given: Unpack[PredictFlags]) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
     For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
@@ -46,6 +29,14 @@ def predict(
     """
     from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
+    options: PredictFlags = merge(given, PREDICT)
+    run, data, out = options["run"], Path(options["data"]), Path(options["out"])
+    level, kept, offset, no_offset = (
+        options["level"],
+        options["keep"],
+        options["offset"],
+        options["no_offset"],
+    )
     if out.suffix.lower() not in WRITABLE:
         endings = ", ".join(WRITABLE)
         raise typer.BadParameter(f"{str(out)!r} must end in one of {endings}", param_hint="--out")
@@ -58,15 +49,16 @@ def predict(
     from raytpnn.posterior.storage import load
 
     post = load(run)
-    if gpu:
+    if options["gpu"]:
         post = post.on_gpu()
     shift = None if no_offset else offset or offset_of(run)
-    kept = list(keep or [])
     say(f"predicting the rows of {data}")
-    if is_expression(str(data), samples) or (post.encoder.preparation is not None and data.is_file()):
+    if is_expression(str(data), options["samples"]) or (
+        post.encoder.preparation is not None and data.is_file()
+    ):
         from raytpnn.cli.inputs.predict_expression import predictions
 
-        whence = (samples, layer, orientation or "auto")
+        whence = options["samples"], options["layer"], options["orientation"]
         table, by = predictions(post, str(data), whence, level, kept, None if no_offset else run, offset)
         rows = write_tables(iter([finished(post, table, ["sample", *kept])]), out)
         tell(post, out, rows, level, by)

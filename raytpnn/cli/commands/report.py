@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.flags import GeneNames
 from raytpnn.storage.places.uris import shown
 
 __all__ = ["report"]
@@ -18,7 +18,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the page; RUN/report.html if not given.")
     ] = None,
-    annotation: flags.GeneNames = None,
+    annotation: GeneNames = None,
 ) -> None:
     """Write one HTML page about a run: what was fitted, did it converge, what matters."""
     if out is None and "://" in run:

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
-
-import typer
+from typing import Any, Unpack
 
 from raytpnn.cli.group import say
-from raytpnn.cli.inputs import flags
+from raytpnn.cli.inputs.flags import with_flags
+from raytpnn.cli.inputs.options import RESUME_RUN, ResumeFlags, merge
+from raytpnn.options.definition import RESUME
 
 __all__ = ["resume"]
 
 
-def resume(
-    run: Annotated[str, typer.Argument(help="Folder of a run that `raytpnn fit` began.")],
-    chains: flags.MoreChains = None,
-    draws: flags.MoreDraws = None,
-    max_sweeps: flags.MoreSweeps = None,
-    target_rhat: flags.TargetRhat = None,
-    target_ess: flags.TargetEss = None,
-    no_target: flags.NoTarget = False,
-    time_limit: flags.TimeLimit = None,
-    executor: flags.ExecutorAgain = None,
-    address: flags.Address = None,
-    workers: flags.Workers = None,
-    cpus: flags.Cpus = None,
-    gpus: flags.Gpus = None,
-    wait: flags.Wait = None,
-) -> None:
+@with_flags(RESUME_RUN)
+def resume(**given: Unpack[ResumeFlags]) -> None:
     """Go on with a run that was interrupted or killed, or make it longer.
 
     The draws are those of a run that was never disturbed. Targets and executor are those of the run, unless
     others are given.
     """
+    options: ResumeFlags = merge(given, RESUME_RUN)
+    run, no_target = options["run"], options["no_target"]
     say(f"opening {run}")
     from raytpnn.chains.run.ownership import refuse_owner
     from raytpnn.cli.inputs.running import resources_of
@@ -49,12 +37,13 @@ def resume(
             f"the run in {run} goes on until it has converged and has no last draw: leave --no-target out, "
             "or give other targets"
         )
+    target_rhat, target_ess = options["target_rhat"], options["target_ess"]
     as_before = not (no_target or target_rhat or target_ess)
     if as_before:
         target_rhat, target_ess = noted_targets(place)
     tell_targets(target_rhat, target_ess, as_before)
-    how = executor or ("ray" if address else note.get("executor") or "ray")
-    resources = resources_of(how, workers, cpus, gpus, bool(wait))
+    how = options["executor"] or ("ray" if options["address"] else note.get("executor") or "ray")
+    resources = resources_of(how, options)
     leave_note = partial(write_note, place, note | {"target_rhat": target_rhat, "target_ess": target_ess})
     from raytpnn.posterior.verdict import quiet
 
@@ -64,19 +53,10 @@ def resume(
 
         reporter: Any = make_reporter(True)
         reporter.when_begun = leave_note
-        post = raytpnn.resume(
-            run,
-            chains=chains,
-            draws=draws,
-            max_sweeps=max_sweeps,
-            executor=how,
-            address=address,
-            progress=reporter,
-            target_rhat=target_rhat,
-            target_ess=target_ess,
-            time_limit=time_limit,
-            resources=resources,
-        )
+        passed_on: dict[str, Any] = {name: value for name, value in options.items() if name in RESUME.options}
+        passed_on |= {"executor": how, "resources": resources, "progress": reporter}
+        passed_on |= {"target_rhat": target_rhat, "target_ess": target_ess}
+        post = raytpnn.resume(run, **passed_on)
     # If there was nothing to do, nothing has begun.
     leave_note()
     from raytpnn.cli.screen.summary import conclude

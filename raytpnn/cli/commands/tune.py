@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from raytpnn.cli.group import INTERRUPTED, say
-from raytpnn.cli.inputs import flags
-from raytpnn.cli.inputs.options import FitOptions, merge
+from raytpnn.cli.inputs.flags import with_flags
+from raytpnn.cli.inputs.options import FIT, TUNE_PRIOR, DataFlags, FitFlags, TuneFlags, merge
+from raytpnn.options.definition import OF_SEARCH, SHORTER, RowOptions
+from raytpnn.options.option import OptionSet
 from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
@@ -18,135 +21,32 @@ if TYPE_CHECKING:
 
 __all__ = ["tune"]
 
-SEARCH = "What to search"
-# A search wants many fits: they are shorter than one that is kept.
-SHORTER = {"chains": 2, "warmup": 500, "draws": 500}
-# Options of the fits, and of reading the data, that the config file hands on to `fit`.
-OF_FITS = ("thin", "feature_weights", "max_bins", "missing_indicators", "backend")
-OF_DATA = (
-    *("family", "positive", "weights", "offset", "drop", "samples", "layer", "orientation", "annotation"),
-    *("log2", "min_sd", "collapse", "covariates"),
-)
+# How data are read, which the config file hands on to `fit`.
+OF_DATA = tuple(OptionSet(DataFlags).options)
+OF_ROWS = tuple(OptionSet(RowOptions).options)
 SHOWN = 12
 
-Preset = Annotated[
-    str | None,
-    flags.flag(
-        "default (around the default prior), scales, paper (243 settings) or paper-full.", SEARCH, "default"
-    ),
-]
-Vary = Annotated[
-    list[str] | None,
-    flags.flag(
-        "Instead of a preset: a field of the prior or the moves and its values, as C0=0.001,0.01; may be "
-        "given again, all are combined.",
-        SEARCH,
-    ),
-]
-Trials = Annotated[
-    int | None, flags.flag("Of a larger space, sample so many settings (24 of default).", SEARCH, min=1)
-]
-Criterion = Annotated[
-    str, flags.flag("cv (score of rows held out) or evidence (log evidence, by tempering).", SEARCH)
-]
-Metric = Annotated[
-    str | None,
-    flags.flag("Of cv: nll, rmse, crps, auroc, ece, error or deviance, as the family has it.", SEARCH, "nll"),
-]
-Folds = Annotated[int, flags.flag("Folds of cv.", SEARCH, min=2)]
-Keep = Annotated[
-    float, flags.flag("Share of the settings that goes on after each fold; 1 stops none early.", SEARCH)
-]
-SearchReplicas = Annotated[
-    int | None,
-    flags.flag("By evidence: replicas of an ensemble; as many as are needed, if not given.", SEARCH, min=2),
-]
-SearchOut = Annotated[
-    str | None,
-    typer.Option(help="Folder for the search, also s3:// or gs://; needed. One that was begun goes on."),
-]
-Chains = Annotated[
-    int | None, flags.flag("Chains of a fit; by evidence, ensembles of a setting.", flags.LENGTH, "2", min=1)
-]
-Warmup = Annotated[int | None, flags.flag("Sweeps before the first draw.", flags.LENGTH, "500", min=0)]
-NumberOfDraws = Annotated[int | None, flags.flag("Draws of each chain.", flags.LENGTH, "500", min=1)]
-TimeLimit = Annotated[
-    float | None, flags.flag("Seconds after which no fit begins; again to go on.", flags.STOPPING)
-]
 
-
-def tune(
-    data: flags.Data = None,
-    target: flags.Target = None,
-    out: SearchOut = None,
-    config: flags.Config = None,
-    preset: Preset = None,
-    vary: Vary = None,
-    trials: Trials = None,
-    criterion: Criterion = "cv",
-    metric: Metric = None,
-    folds: Folds = 5,
-    keep: Keep = 0.5,
-    replicas: SearchReplicas = None,
-    family: flags.FamilyName = None,
-    positive: flags.Positive = None,
-    weights: flags.Weights = None,
-    offset: flags.Offset = None,
-    drop: flags.Drop = None,
-    samples: flags.Samples = None,
-    layer: flags.Layer = None,
-    orientation: flags.Orientation = None,
-    annotation: flags.AnnotationFile = None,
-    log2: flags.Log2 = None,
-    min_sd: flags.MinSd = None,
-    collapse: flags.Collapse = None,
-    covariates: flags.Covariates = None,
-    chains: Chains = None,
-    warmup: Warmup = None,
-    draws: NumberOfDraws = None,
-    thin: flags.Thin = None,
-    seed: flags.Seed = None,
-    time_limit: TimeLimit = None,
-    address: flags.Address = None,
-    wait: flags.Wait = None,
-    feature_weights: flags.FeatureWeights = None,
-    max_bins: flags.MaxBins = None,
-    missing_indicators: flags.MissingIndicators = None,
-    backend: flags.Backend = None,
-) -> None:
+@with_flags(TUNE_PRIOR)
+def tune(**given: Unpack[TuneFlags]) -> None:
     """Search for the prior that suits DATA best, and write OUT/tune.toml for `raytpnn fit --config`.
 
-    Runs on Ray Tune. All settings are tried on one fold, the better half of them on a second, and so on. The
+    Runs on Ray. All settings are tried on one fold, the better half of them on a second, and so on. The
     prior of --config, or the default one, is always among them, up to the end. Ctrl-C finishes the fits at
     hand and saves; the same command goes on.
     """
-    given = dict(locals())
-    told = SHORTER | ({} if config is None else read(config))
-    # Of these, those of the config file are meant for the fit.
-    told.pop("replicas", None)
-    given.pop("replicas")
-    options = merge(given, told)
-    for name, value in (("DATA", options.data), ("--target", options.target), ("--out", options.out)):
-        if value is None:
-            raise typer.BadParameter("it is needed, here or in the config file", param_hint=name)
-    space = space_of(preset, vary)
-    how = {"criterion": criterion, "metric": metric, "folds": folds, "keep": keep, "replicas": replicas}
-    run_tune(options, space, trials, how)
+    from raytpnn.cli.inputs.config import fit_options
 
-
-def read(config: Any) -> dict[str, Any]:
-    """Options of a config file."""
-    from raytpnn.cli.inputs.config import read_config
-
-    return read_config(config)
+    search: TuneFlags = merge(given, TUNE_PRIOR)
+    # Replicas of the config file are those of the fit.
+    of_fit = {name: value for name, value in given.items() if name in FIT.options and name != "replicas"}
+    options = fit_options(of_fit, **SHORTER)
+    run_tune(options, space_of(search["preset"], search["vary"]), search)
 
 
 def space_of(preset: str | None, vary: list[str] | None) -> Any:
-    """Search space that flags ask for; a preset that does not exist shows before anything is read."""
+    """Search space that flags ask for."""
     if not vary:
-        from raytpnn.tuning.presets import preset_of
-
-        preset_of(preset or "default")
         return preset or "default"
     if preset is not None:
         raise ValueError(f"give --preset {preset} or --vary, not both")
@@ -170,13 +70,12 @@ def number_of(text: str) -> int | float:
         return float(text)
 
 
-def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str, Any]) -> None:
+def run_tune(options: FitFlags, space: Any, search: TuneFlags) -> None:
     """Read, search, write, tell."""
     from raytpnn.chains.observe.progress import make_reporter
     from raytpnn.chains.run.ownership import refuse_owner
     from raytpnn.cli.commands.fit import told_source
     from raytpnn.cli.commands.validate import cases_of
-    from raytpnn.cli.inputs.config import settings
     from raytpnn.cli.screen.stop import stoppable
     from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
@@ -184,34 +83,39 @@ def run_tune(options: FitOptions, space: Any, trials: int | None, how: dict[str,
     from raytpnn.tuning.settings import Setting
     from raytpnn.tuning.tune import tune_cases
 
-    assert options.out is not None
-    base = Setting(settings(Prior, options.prior, "prior"), settings(Moves, options.moves, "moves"))
-    place = Place(options.out)
-    with stoppable(options.out):
+    base = Setting(options["prior"] or Prior(), options["moves"] or Moves())
+    told: Mapping[str, Any] = options
+    out = str(options["out"])
+    place = Place(out)
+    with stoppable(out):
         refuse_owner(place, resumes=False)
-        say(f"reading {options.data}")
+        say(f"reading {options['data']}")
         source = told_source(options)
         result = tune_cases(
             cases_of(options, source),
             space,
-            trials,
+            search["trials"],
             base,
-            {name: getattr(options, name) for name in (*SHORTER, *OF_FITS)},
-            options.seed,
+            {name: told[name] for name in OF_SEARCH},
+            options["seed"],
             place,
-            options.address,
-            options.time_limit,
+            options["address"],
+            options["time_limit"],
             make_reporter(True),
-            wait=bool(options.wait),
-            **how,
+            criterion=search["criterion"],
+            metric=search["metric"],
+            folds=search["folds"],
+            keep=search["keep"],
+            replicas=search["replicas"],
+            wait=search["wait"],
         )
         write(result, place, options, source)
-    tell_tuning(result, options.out)
+    tell_tuning(result, out)
     if result.stopped == "interrupt":
         raise typer.Exit(INTERRUPTED)
 
 
-def write(result: Tuning, place: Any, options: FitOptions, source: Source) -> None:
+def write(result: Tuning, place: Any, options: FitFlags, source: Source) -> None:
     """Write the table, and the config file if anything is known."""
     from raytpnn.validation.text import as_csv
 
@@ -220,18 +124,21 @@ def write(result: Tuning, place: Any, options: FitOptions, source: Source) -> No
         place.write("tune.toml", result.config(**handed_on(options, source)).encode())
 
 
-def handed_on(options: FitOptions, source: Source) -> dict[str, Any]:
+def handed_on(options: FitFlags, source: Source) -> dict[str, Any]:
     """Options of the fit that the config file takes over: the data, and how to read them."""
-    plain = FitOptions()
     own: dict[str, Any] = {
-        "data": to_keep(str(options.data)),
-        "target": options.target,
+        "data": to_keep(str(options["data"])),
+        "target": options["target"],
         "family": source.family,
     }
-    for name in (*OF_DATA, *OF_FITS, "seed", "tempering"):
-        value = getattr(options, name)
-        if name not in own and value != getattr(plain, name):
-            own[name] = to_keep(value) if name in ("samples", "annotation") else value
+    for name, value in options.items():
+        handed = name in (*OF_DATA, *OF_ROWS) or (name in OF_SEARCH and name not in SHORTER)
+        if handed and name not in (*own, "config") and value != FIT.options[name].default:
+            own[name] = to_keep(str(value)) if name in ("samples", "annotation") else value
+    if options["tempering"] is not None:
+        from raytpnn.tuning.config_text import changes
+
+        own["tempering"] = changes(options["tempering"])
     return own
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from raytpnn.cli.group import say
-from raytpnn.cli.inputs.options import FitOptions
+from raytpnn.cli.inputs.options import FitFlags
+from raytpnn.options.definition import OF_VALIDATION
 from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
@@ -16,59 +18,50 @@ if TYPE_CHECKING:
 
 __all__ = ["check_validation", "fitted_before", "tell_validation", "validate"]
 
-# Options of `raytpnn.sample` that fits of a cross-validation have by the same names.
-PASSED_ON = (
-    "chains",
-    "warmup",
-    "draws",
-    "thin",
-    "feature_weights",
-    "max_bins",
-    "missing_indicators",
-    "minibatch",
-    "delayed_acceptance",
-    "backend",
-)
 SHOWN = 10
 
 
-def check_validation(options: FitOptions) -> Scheme | None:
+def check_validation(options: FitFlags) -> Scheme | None:
     """How to split; None if nobody asked. What is wrong with it shows before anything is read."""
-    if options.cv is None and options.splits is None:
-        if options.permute:
+    if options["cv"] is None and options["splits"] is None:
+        if options["permute"]:
             raise ValueError(
-                f"--permute {options.permute} is a control of a cross-validation: give --cv or --splits too"
+                f"--permute {options['permute']} is a control of a cross-validation: give --cv or --splits"
             )
         return None
     from raytpnn.validation.splits import Scheme
 
-    return Scheme.of(options.cv, options.splits)
+    return Scheme.of(options["cv"], options["splits"])
 
 
-def fitted_before(options: FitOptions) -> bool:
+def fitted_before(options: FitFlags) -> bool:
     """Whether the fit is there and its cross-validation was begun: then only that is left to do."""
     from raytpnn.storage.places.place import Place
     from raytpnn.validation.results import MARK
 
-    assert options.out is not None
-    return Place(options.out).holds(MARK)
+    assert options["out"] is not None
+    return Place(options["out"]).holds(MARK)
 
 
-def cases_of(options: FitOptions, source: Source) -> Cases:
+def cases_of(options: FitFlags, source: Source) -> Cases:
     """Rows to split, with all that a training part is to fit for itself."""
     from raytpnn.cli.inputs.expression import split_names
     from raytpnn.data.preparation import Prepared
     from raytpnn.validation.cases import Cases
 
     prepared = isinstance(source.X, Prepared)
-    covariates = tuple(split_names(options.covariates))
+    covariates = tuple(split_names(options["covariates"]))
     return Cases(
         table=source.X.parent if isinstance(source.X, Prepared) else source.X,
         y=source.y,
         family=source.family,
         weight=source.weight,
         offset=None if covariates else source.offset,
-        preparation={name: getattr(options, name) for name in ("log2", "min_sd", "collapse")}
+        preparation={
+            "log2": options["log2"],
+            "min_sd": options["min_sd"],
+            "collapse": options["collapse"],
+        }
         if prepared
         else None,
         samples=source.samples if covariates else None,
@@ -77,33 +70,30 @@ def cases_of(options: FitOptions, source: Source) -> Cases:
     )
 
 
-def validate(options: FitOptions, source: Source, scheme: Scheme) -> CrossValidation:
+def validate(options: FitFlags, source: Source, scheme: Scheme) -> CrossValidation:
     """Do the fits; finished ones are kept in the run."""
     from raytpnn.chains.executors.ray_session import ray_is_meant
     from raytpnn.chains.observe.progress import make_reporter
-    from raytpnn.cli.inputs.config import settings, tempering_of
     from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior
     from raytpnn.storage.places.place import Place
     from raytpnn.validation.cross_validate import validate_cases
 
-    assert options.out is not None
-    more: dict[str, Any] = {
-        "prior": settings(Prior, options.prior, "prior"),
-        "moves": settings(Moves, options.moves, "moves"),
-        "tempering": tempering_of(options.tempering, options.replicas, options.spread),
-    }
-    control = f", and {options.permute} with the target permuted" if options.permute else ""
+    assert options["out"] is not None
+    told: Mapping[str, Any] = options
+    given = {name: told[name] for name in OF_VALIDATION}
+    given |= {"prior": options["prior"] or Prior(), "moves": options["moves"] or Moves()}
+    control = f", and {options['permute']} with the target permuted" if options["permute"] else ""
     say(f"cross-validation: {scheme}{control}")
     return validate_cases(
         cases_of(options, source),
         scheme,
-        options.permute,
-        options.seed,
-        {name: getattr(options, name) for name in PASSED_ON} | more,
-        Place(options.out),
-        ray_is_meant(options.executor, options.address),
-        options.address,
+        options["permute"],
+        options["seed"],
+        given,
+        Place(options["out"]),
+        ray_is_meant(options["executor"], options["address"]),
+        options["address"],
         make_reporter(True),
     )
 

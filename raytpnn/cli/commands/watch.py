@@ -12,7 +12,7 @@ from raytpnn.cli.group import CONVERGED, NOT_CONVERGED, say
 from raytpnn.cli.screen.text import figure, new_console, new_table, tell
 
 if TYPE_CHECKING:
-    from raytpnn.chains.run.status import Sight, StatusReader
+    from raytpnn.chains.run.status import RunStatus, StatusReader
 
 __all__ = ["watch"]
 
@@ -44,40 +44,38 @@ def watch(
     # Whoever watches is told that the storage does not answer.
     reader = StatusReader(Place(run, patience=None if once or json else 0.0))
     if once or json:
-        sight = look_once(reader)
+        status = look_once(reader)
         if json:
-            print_json(sight)
+            print_json(status)
         else:
-            show(sight)
+            show(status)
     else:
-        sight = follow(reader, every, wait)
-    raise typer.Exit(exit_code(sight))
+        status = follow(reader, every, wait)
+    raise typer.Exit(exit_code(status))
 
 
-def look_once(reader: StatusReader) -> Sight:
-    """Look; if there is no run yet, say who prepares one."""
+def look_once(reader: StatusReader) -> RunStatus:
+    """Look; RunError if there is nothing to follow."""
     from raytpnn.storage.errors import RunError
-    from raytpnn.storage.formats.manifest import MANIFEST
 
-    try:
-        return reader.look()
-    except RunError:
-        place, lease = reader.place, reader.lease
-        if place.holds(MANIFEST) or lease.look() != "alive" or lease.record is None:
-            raise
-        raise RunError(f"{lease.record.owner} prepares a run in {place}: nothing is to be seen yet") from None
+    status = reader.look()
+    if status.state == "preparing":
+        raise RunError(f"{status.owner} prepares a run in {reader.place}: nothing is to be seen yet")
+    if status.state == "repairable":
+        raise RunError(status.problems[0])
+    return status
 
 
-def exit_code(sight: Sight) -> int:
+def exit_code(status: RunStatus) -> int:
     """What a script wants to know."""
-    if sight.state == "running":
+    if status.state == "running":
         return UNDER_WAY
-    if sight.state in ("silent", "dead"):
+    if status.state in ("silent", "dead"):
         return SILENT
-    return NOT_CONVERGED if sight.state == "stopped" or sight.converged is False else CONVERGED
+    return NOT_CONVERGED if status.state == "stopped" or status.converged is False else CONVERGED
 
 
-def follow(reader: StatusReader, every: float, wait: float) -> Sight:
+def follow(reader: StatusReader, every: float, wait: float) -> RunStatus:
     """Look again and again until the run ends: a picture that changes in place, or plain lines in a log."""
     from rich.live import Live
 
@@ -86,22 +84,22 @@ def follow(reader: StatusReader, every: float, wait: float) -> Sight:
     if not console.is_terminal:
         said = ""
         while True:
-            sight = look_again(reader, every, wait)
-            text = headline(sight)
+            status = look_again(reader, every, wait)
+            text = headline(status)
             if text != said:
                 print(text, flush=True)
             said = text
-            if sight.state == "dead":
-                print(*details(sight), sep="\n", flush=True)
-            if sight.ended or sight.state == "dead":
-                return sight
+            if status.state == "dead":
+                print(*details(status), sep="\n", flush=True)
+            if status.ended or status.state == "dead":
+                return status
             time.sleep(every)
     with Live(console=console, auto_refresh=False) as live:
         while True:
-            sight = look_again(reader, every, wait)
-            live.update(picture(sight), refresh=True)
-            if sight.ended or sight.state == "dead":
-                return sight
+            status = look_again(reader, every, wait)
+            live.update(picture(status), refresh=True)
+            if status.ended or status.state == "dead":
+                return status
             time.sleep(every)
 
 
@@ -140,13 +138,13 @@ def wait_for_run(reader: StatusReader, every: float, wait: float) -> None:
         time.sleep(min(every, max(end - time.monotonic(), 0.01)))
 
 
-def look_again(reader: StatusReader, every: float, wait: float) -> Sight:
+def look_again(reader: StatusReader, every: float, wait: float) -> RunStatus:
     """Look, and wait if the storage does not answer: whoever watches for hours should see the end."""
     told = False
     end = time.monotonic() + wait
     while True:
         try:
-            return reader.look()
+            return look_once(reader)
         except OSError as problem:
             if time.monotonic() > end:
                 raise
@@ -156,94 +154,86 @@ def look_again(reader: StatusReader, every: float, wait: float) -> Sight:
             time.sleep(every)
 
 
-def show(sight: Sight) -> None:
+def show(status: RunStatus) -> None:
     """Print what is to be seen."""
     console = new_console()
-    tell(console, headline(sight))
-    for line in details(sight):
+    tell(console, headline(status))
+    for line in details(status):
         tell(console, line)
-    if 0 < sight.chains <= SHOWN_CHAINS and sight.done:
-        console.print(chain_table(sight))
+    if 0 < status.chains <= SHOWN_CHAINS and status.done:
+        console.print(chain_table(status))
 
 
-def picture(sight: Sight) -> Any:
+def picture(status: RunStatus) -> Any:
     """All of it, for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
-    parts = [Text(line) for line in (headline(sight), *details(sight))]
-    return Group(*parts, *([chain_table(sight)] if 0 < sight.chains <= SHOWN_CHAINS and sight.done else []))
+    parts: list[Any] = [Text(line) for line in (headline(status), *details(status))]
+    return Group(
+        *parts, *([chain_table(status)] if 0 < status.chains <= SHOWN_CHAINS and status.done else [])
+    )
 
 
-def headline(sight: Sight) -> str:
+def headline(status: RunStatus) -> str:
     """The run in a line."""
     from raytpnn.chains.observe.progress import duration
 
-    if sight.state == "saved":
+    if status.state == "saved":
         return "saved: a posterior without its chains; there is nothing to watch"
-    words = [f"{sight.state}{f' by {sight.stopped}' if sight.stopped else ''}"]
-    most = "at most " if sight.until else ""
-    words.append(f"{sight.blocks} of {most}{sight.planned} blocks of {sight.chains} chains")
-    if not sight.ended:
-        if not math.isnan(sight.speed):
-            words.append(f"{figure(sight.speed)} sweeps/s")
-        left = sight.seconds_left()
-        if not math.isnan(left) and sight.state == "running":
+    words = [f"{status.state}{f' by {status.stopped}' if status.stopped else ''}"]
+    most = "at most " if status.until else ""
+    words.append(f"{status.blocks} of {most}{status.planned} blocks of {status.chains} chains")
+    if not status.ended:
+        if not math.isnan(status.speed):
+            words.append(f"{figure(status.speed)} sweeps/s")
+        left = status.seconds_left
+        if not math.isnan(left) and status.state == "running":
             words.append(
-                f"at most {duration(left)} left" if sight.until else f"{duration(left)} to the last draw"
+                f"at most {duration(left)} left" if status.until else f"{duration(left)} to the last draw"
             )
-        words.append(f"last block {duration(sight.age)} ago" if sight.blocks else "no block yet")
-    if sight.convergence is not None and sight.convergence.deciding:
-        name, worst = sight.convergence.worst()
-        words.append(f"R-hat {figure(worst, 4)} ({name}), least ESS {figure(sight.convergence.least_ess())}")
-    if sight.ended and sight.converged is not None:
-        words.append("target met" if sight.converged else "target not met")
+        words.append(f"last block {duration(status.age)} ago" if status.blocks else "no block yet")
+    if status.convergence is not None and status.convergence.deciding:
+        name, worst = status.convergence.worst()
+        words.append(f"R-hat {figure(worst, 4)} ({name}), least ESS {figure(status.convergence.least_ess())}")
+    if status.ended and status.converged is not None:
+        words.append("target met" if status.converged else "target not met")
     return ", ".join(words)
 
 
-def details(sight: Sight) -> list[str]:
+def details(status: RunStatus) -> list[str]:
     """What is to be known beside."""
-    lines = [f"warning: {problem}; `raytpnn resume` makes the block again" for problem in sight.problems]
-    if sight.state == "dead":
+    lines = [f"warning: {problem}; `raytpnn resume` makes the block again" for problem in status.problems]
+    if status.state == "dead":
         lines.append(
-            f"Nobody works on it any more: {sight.owner} is gone or has given it up. What it has finished is "
-            "kept; `raytpnn resume` goes on."
+            f"Nobody works on it any more: {status.owner} is gone or has given it up. Its finished blocks "
+            "are kept; `raytpnn resume` goes on."
         )
-    if sight.state == "silent":
+    if status.state == "silent":
         lines.append(
-            "No block has ended for far longer than one takes: the coordinator was killed, or the cluster "
+            "No block has ended for far longer than one takes: the scheduler was killed, or the cluster "
             "has no workers. See `ray status` and `ray job list`; `raytpnn resume` goes on with a run that "
             "was killed."
         )
-    if sight.state == "stopped":
+    if status.state == "stopped":
         lines.append("`raytpnn resume` goes on with it.")
-    if sight.blocks and not any(term is not None for term in sight.terms):
+    if status.blocks and not any(term is not None for term in status.terms):
         lines.append("Too many blocks to read them: `raytpnn diagnose` gives R-hat.")
     return lines
 
 
-def chain_table(sight: Sight) -> Any:
+def chain_table(status: RunStatus) -> Any:
     """Table of the chains."""
-    table = new_table("chain", "sweeps", "of at most" if sight.until else "of", "K")
-    for chain, (done, terms) in enumerate(zip(sight.done, sight.terms, strict=True)):
-        table.add_row(str(chain), f"{done:,}", f"{sight.sweeps:,}", "-" if terms is None else str(terms))
+    table = new_table("chain", "sweeps", "of at most" if status.until else "of", "K")
+    for chain, (done, terms) in enumerate(zip(status.done, status.terms, strict=True)):
+        table.add_row(str(chain), f"{done:,}", f"{status.sweeps:,}", "-" if terms is None else str(terms))
     return table
 
 
-def print_json(sight: Sight) -> None:
-    """Tell a program."""
-    from dataclasses import asdict
+def print_json(status: RunStatus) -> None:
+    """Print it for a program."""
     from json import dumps
 
     from raytpnn.storage.formats.manifest import plain
 
-    told = asdict(sight) | {"seconds_left": sight.seconds_left(), "convergence": None}
-    if sight.convergence is not None:
-        quantity, rhat = sight.convergence.worst()
-        told["convergence"] = {
-            "rhat_worst": rhat,
-            "quantity": quantity,
-            "ess_least": sight.convergence.least_ess(),
-            "draws": sight.convergence.draws,
-        }
-    print(dumps(plain(told), indent=1, allow_nan=False))
+    print(dumps(plain(status.as_dict()), indent=1, allow_nan=False))

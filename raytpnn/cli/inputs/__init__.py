@@ -5,8 +5,8 @@ In: words of the command line. Out: checked options and data.
 config              The config file of a fit.
 expression          Expression data as `fit`, `predict` and `inspect` read them.
 family              Which family suits a target, by simple rules that are told.
-flags               Flags and arguments of `fit` and `resume`. None means not given.
-options             What `raytpnn fit` can be asked for: defaults, then the config file, then flags.
+flags               Commands whose flags come from definitions of options.
+options             What the commands have beside the options of the library; how flags and config combine.
 predict_expression  Predictions for the samples of expression data.
 running             Where the chains of `fit` and `resume` run.
 source              The table that `fit` reads: features, target, weights and offset, by the names of columns.

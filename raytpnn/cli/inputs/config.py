@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from raytpnn.cli.inputs.options import FitOptions
-from raytpnn.cli.names import did_you_mean
+from raytpnn.cli.inputs.flags import kinds_of
+from raytpnn.cli.inputs.options import FIT, FitFlags, check_needed, merge
+from raytpnn.options.names import did_you_mean
 
-__all__ = ["read_config", "settings", "tempering_of"]
+__all__ = ["fit_options", "read_config"]
 
 IN_WORDS = {
     int: "a whole number",
@@ -22,7 +24,7 @@ IN_WORDS = {
 }
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: str | Path) -> dict[str, Any]:
     """Options that a config file gives.
 
     Raises
@@ -31,33 +33,27 @@ def read_config(path: Path) -> dict[str, Any]:
         If it is no TOML, a key is unknown or a value of the wrong kind: the message names it.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             told = tomllib.load(file)
     except FileNotFoundError:
         raise ValueError(f"no config file {str(path)!r}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ValueError(f"config file {str(path)!r} is not TOML: {problem}") from None
-    hints = get_type_hints(FitOptions)
+    known = {name: kinds_of(option) for name, option in FIT.options.items() if name != "config"}
+    known = {name: kinds for name, kinds in known.items() if kinds}
+    if "weights" in told:
+        told["sample_weight"] = told.pop("weights")
     for key, value in told.items():
-        if key not in hints:
-            flag = " (with _ for -)" if key.replace("-", "_") in hints else ""
+        if key not in known:
+            flag = " (with _ for -)" if key.replace("-", "_") in known else ""
             raise ValueError(
-                f"config file {str(path)!r}: unknown key {key!r}{did_you_mean(key, [*hints])}{flag}"
+                f"config file {str(path)!r}: unknown key {key!r}{did_you_mean(key, [*known])}{flag}"
             )
-        kinds = kinds_of(hints[key])
+        kinds = known[key]
         if not is_one_of(value, kinds):
             wanted = " or ".join(dict.fromkeys(IN_WORDS[kind] for kind in kinds))
             raise ValueError(f"config file {str(path)!r}: {key} must be {wanted}, got {value!r}")
     return told
-
-
-def kinds_of(hint: Any) -> tuple[type, ...]:
-    """Types that a value may have."""
-    if get_origin(hint) in (list, dict):
-        return (get_origin(hint),)
-    if not get_args(hint):
-        return (hint,)
-    return tuple(kind for part in get_args(hint) if part is not type(None) for kind in kinds_of(part))
 
 
 def is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -69,6 +65,29 @@ def is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
     if isinstance(value, int) and float in kinds:
         return True
     return type(value) in kinds
+
+
+def fit_options(given: Mapping[str, Any], **shorter: Any) -> FitFlags:
+    """All options of a fit: defaults, then the config file, then flags. Everything is checked, nothing read.
+
+    Parameters
+    ----------
+    given : mapping
+        Flags; `config` names the file.
+    **shorter
+        Defaults of a search.
+    """
+    config = {} if given.get("config") is None else read_config(given["config"])
+    options: FitFlags = merge(given, FIT, shorter | config)
+    check_needed(options)
+    if config.get("prior") or config.get("moves"):
+        from raytpnn.engine.moves.options import Moves
+        from raytpnn.model.prior import Prior
+
+        options["prior"] = settings(Prior, config.get("prior", {}), "prior")
+        options["moves"] = settings(Moves, config.get("moves", {}), "moves")
+    options["tempering"] = tempering_of(config.get("tempering", {}), options["replicas"], options["spread"])
+    return options
 
 
 def settings(kind: type, table: dict[str, Any], name: str) -> Any:
@@ -91,12 +110,12 @@ def settings(kind: type, table: dict[str, Any], name: str) -> Any:
 
 def tempering_of(table: dict[str, Any], replicas: int | None, spread: bool | None = None) -> Any:
     """Tempering that a table and flags ask for; None if they ask for one replica, or for nothing."""
-    from raytpnn.engine.tempering.options import Tempering
-
     flags = {"replicas": replicas, "spread": spread}
     told = table | {name: value for name, value in flags.items() if value is not None}
     if told.get("replicas") == 1 or not told:
         if spread:
             raise ValueError("--spread is about the replicas of a chain: give --replicas of 2 or more, too")
         return None
+    from raytpnn.engine.tempering.options import Tempering
+
     return settings(Tempering, told, "tempering")

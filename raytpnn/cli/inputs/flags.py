@@ -1,270 +1,128 @@
-"""Flags and arguments of `fit` and `resume`. None means not given: the config file or the default decides."""
+"""Commands whose flags come from definitions of options."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
-COLUMNS, LENGTH, STOPPING = "Columns of the data", "How long", "When to stop"
-RUNNING, DETAILS = "Where to run", "Details"
-VALIDATION = "Held-out rows (results in OUT/cv)"
-EXPRESSION = "Expression data (GEO series matrix, .h5ad, 10x .h5, or a matrix with --samples)"
+from raytpnn.options.option import AS_ANNOTATED, Option, OptionSet
 
+__all__ = ["Command", "GeneNames", "flag_name", "kinds_of", "with_flags"]
 
-def flag(help: str, panel: str, default: str | None = None, **more: Any) -> Any:
-    """Flag with its help, the panel of the help page it stands in, and the default to tell."""
-    told = help if default is None else f"{help} Default: {default}."
-    return typer.Option(help=told, rich_help_panel=panel, **more)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-Data = Annotated[
-    str | None,
-    typer.Argument(
-        help="CSV, TSV, Parquet or Feather file, or a folder of Parquet files; GEO series matrix, .h5ad or "
-        "10x .h5. Also s3:// or gs://.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    str | None, typer.Option(help="Folder for the run, also s3:// or gs://; needed, must be new.")
-]
-Config = Annotated[
-    Path | None,
-    typer.Option(help="TOML file with options (keys as the flags, _ for -), [prior], [moves], [tempering]."),
-]
-
-Target = Annotated[
-    str | None,
-    flag("Column to predict; of expression data, a characteristic of the samples, or key:value.", COLUMNS),
-]
-FamilyName = Annotated[
-    str | None, flag("gaussian, bernoulli or poisson; guessed from the target if not given.", COLUMNS)
-]
-Positive = Annotated[
-    str | None,
-    flag(
-        "The class whose probability is modelled; of expression data, a level against all others, or "
-        "~PATTERN to look for in a text.",
-        COLUMNS,
-    ),
-]
-Weights = Annotated[str | None, flag("Column with weights of the rows.", COLUMNS)]
-Offset = Annotated[str | None, flag("Column added to f: for counts, the log of the exposure.", COLUMNS)]
-Drop = Annotated[list[str] | None, flag("Column to leave out; may be given again.", COLUMNS)]
-
-Samples = Annotated[
-    str | None, flag("Sample sheet: a table with a row a sample, aligned by sample id.", EXPRESSION)
-]
-Layer = Annotated[str | None, flag("Layer of an .h5ad file, or raw.", EXPRESSION, "X")]
-Orientation = Annotated[
-    str | None, flag("What the rows of a matrix are: features, samples or auto.", EXPRESSION, "auto")
-]
-AnnotationFile = Annotated[
-    str | None, flag("Table with gene symbols and accessions of the probes.", EXPRESSION)
-]
 GeneNames = Annotated[
     str | None,
     typer.Option("--annotation", help="Table with gene symbols and accessions, if the fit had none."),
 ]
-Log2 = Annotated[str | None, flag("Take logarithms: auto, yes or no.", EXPRESSION, "auto")]
-MinSd = Annotated[
-    float | None,
-    flag("Leave out features whose standard deviation is below this.", EXPRESSION, "0", min=0.0),
-]
-Collapse = Annotated[
-    str | None,
-    flag(
-        "identical: of features that rank samples alike keep one; gene: of the probes of a gene keep that "
-        "with the largest mean.",
-        EXPRESSION,
-    ),
-]
-Covariates = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--covariates",
-        "--adjust",
-        help="Characteristics to adjust for, with commas between them: an offset, no features.",
-        rich_help_panel=EXPRESSION,
-    ),
-]
 
-Chains = Annotated[int | None, flag("Independent chains.", LENGTH, "4", min=1)]
-Warmup = Annotated[int | None, flag("Sweeps before the first draw.", LENGTH, "1000", min=0)]
-NumberOfDraws = Annotated[
-    int | None,
-    flag(
-        "Draws of each chain, just so many.",
-        LENGTH,
-        "as many as it takes to converge (R-hat 1.01, 400 effective draws), thinned to 1000 at most",
-        min=1,
-    ),
-]
-Thin = Annotated[int | None, flag("Sweeps a draw; without --draws, at least.", LENGTH, "1", min=1)]
-MaxSweeps = Annotated[
-    int | None,
-    flag(
-        "Most sweeps of each chain, warm-up included, without --draws.",
-        LENGTH,
-        "100000; with over 1,000 rows fewer, at least 20000",
-        min=1,
-    ),
-]
-Seed = Annotated[int | None, flag("The same seed gives the same draws.", LENGTH, "0", min=0)]
 
-Replicas = Annotated[
-    int | None,
-    flag(
-        "Replicas of each chain at higher temperatures, for posteriors with modes; 1 is none.",
-        LENGTH,
-        "1",
-        min=1,
-    ),
-]
+def flag_name(name: str) -> str:
+    """Flag of an option."""
+    return f"--{name.replace('_', '-')}"
 
-Shards = Annotated[
-    int | None,
-    flag(
-        "Parts of the rows (1, 2, 4, 8 or 16) that a chain works on at a time, a worker or thread each; the "
-        "draws are the same. For many rows.",
-        LENGTH,
-        "1",
-        min=1,
-    ),
-]
-Spread = Annotated[
-    bool | None,
-    typer.Option(
-        "--spread",
-        help="Replicas of one chain on different workers, swapped at ends of blocks: for many replicas.",
-        rich_help_panel=LENGTH,
-    ),
-]
-CrossValidation = Annotated[
-    str | None,
-    flag(
-        "Also fit to parts of the rows and predict the rest: folds, or folds x repeats, as 5x5.", VALIDATION
-    ),
-]
-Splits = Annotated[
-    int | None, flag("Instead of folds: so many random splits, 20% of the rows held out.", VALIDATION, min=1)
-]
-Permute = Annotated[
-    int | None,
-    flag("Control: do the same so many times with the target permuted.", VALIDATION, "0", min=0),
-]
 
-TargetRhat = Annotated[
-    float | None,
-    flag(
-        "Stop when R-hat of all that decides is at most this (1.01 without --draws); exit code 3 if it "
-        "never is.",
-        STOPPING,
-    ),
-]
-TargetEss = Annotated[
-    float | None,
-    flag(
-        "Stop when all that decides has so many effective draws, all chains together (400 without --draws).",
-        STOPPING,
-    ),
-]
-TimeLimit = Annotated[float | None, flag("Seconds after which no new block of sweeps begins.", STOPPING)]
-NoTarget = Annotated[
-    bool,
-    typer.Option(
-        "--no-target",
-        help="Forget the targets that the run was begun with: go on to the last draw.",
-        rich_help_panel=STOPPING,
-    ),
-]
+def kinds_of(option: Option) -> tuple[type, ...]:
+    """Types that a value may have on the command line and in a config file; none if it is not there."""
+    hint = option.annotation if option.written is AS_ANNOTATED else option.written
+    return () if hint is None else plain_kinds(hint)
 
-Executor = Annotated[
-    str | None,
-    flag(
-        "ray (started on this machine, unless --address or RAY_ADDRESS names a cluster), threads or auto.",
-        RUNNING,
-        "ray",
-    ),
-]
-Address = Annotated[str | None, flag("Of a Ray cluster to join: host:6379 or ray://host:10001.", RUNNING)]
-Workers = Annotated[
-    int | None, flag("Workers at most; as many as there is room for, if not given.", RUNNING, min=1)
-]
-Cpus = Annotated[float | None, flag("CPUs that a worker asks Ray for.", RUNNING, "1", min=0.0)]
-Gpus = Annotated[
-    float | None,
-    flag(
-        "GPUs that a worker asks Ray for; with --shards on GPUs, how many of a chain's it has.",
-        RUNNING,
-        "0",
-        min=0.0,
-    ),
-]
-Wait = Annotated[
-    bool | None,
-    typer.Option(
-        "--wait",
-        help="Wait for nodes that can hold a worker, on a cluster that has none yet but can grow; give "
-        "--workers to make it grow.",
-        rich_help_panel=RUNNING,
-    ),
-]
 
-FeatureWeights = Annotated[
-    str | None,
-    flag("How features are proposed: marginal, xgboost or adaptive; all alike if not given.", DETAILS),
-]
-MaxBins = Annotated[int | None, flag("Distinct values kept of a feature.", DETAILS, "255", min=2)]
-MissingIndicators = Annotated[
-    bool | None,
-    typer.Option(
-        "--missing-indicators",
-        help="Add a feature 'x is missing' for every column with missing values.",
-        rich_help_panel=DETAILS,
-    ),
-]
-Streaming = Annotated[
-    bool | None,
-    typer.Option(
-        "--streaming/--no-streaming",
-        help="Encode Parquet files a batch of rows at a time, or read them at once. Default: streaming if "
-        "they would take more than half of the free memory.",
-        rich_help_panel=DETAILS,
+def plain_kinds(hint: Any) -> tuple[type, ...]:
+    """Types of a hint, None left out."""
+    if get_origin(hint) in (list, dict):
+        return (get_origin(hint),)
+    if not get_args(hint):
+        return (hint,)
+    return tuple(kind for part in get_args(hint) if part is not type(None) for kind in plain_kinds(part))
+
+
+def with_flags(options: OptionSet[Any]) -> Callable[[Function], Function]:
+    """Let a command that takes `**given` have a flag for each option; what was not given is None."""
+
+    def change(function: Function) -> Function:
+        parameters = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if option.default is ... else None,
+                annotation=annotation_of(name, option, options),
+            )
+            for name, option in options.options.items()
+            if flag_type(option) is not None
+        ]
+        # Arguments come before options.
+        parameters.sort(key=lambda parameter: not options.options[parameter.name].argument)
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        function.__annotations__ = {}
+        function.options = options  # type: ignore[attr-defined]
+        return function
+
+    return change
+
+
+def flag_type(option: Option) -> Any:
+    """Type of a flag; None if there is none. A flag that may be several things is text first."""
+    kinds = [kind for kind in kinds_of(option) if kind is not dict]
+    if not kinds:
+        return None
+    kind = str if str in kinds else kinds[0]
+    return list[str] if kind is list else kind
+
+
+def annotation_of(name: str, option: Option, options: OptionSet[Any]) -> Any:
+    """What Typer reads."""
+    kind = flag_type(option)
+    if option.argument:
+        return Annotated[
+            kind if option.default is ... else kind | None,
+            typer.Argument(help=option.help, metavar=name.upper(), show_default=False),
+        ]
+    flag = typer.Option(
+        *(option.flags or (flag_name(name),)),
+        help=help_of(option, options),
+        rich_help_panel=option.panel or None,
+        min=option.least,
+        autocompletion=None if option.choices is None else completion(option.choices),
         show_default=False,
-    ),
-]
-Backend = Annotated[
-    str | None, flag("auto, numba, cuda or reference; the draws are the same.", DETAILS, "auto")
-]
+    )
+    return Annotated[kind if option.default is ... else kind | None, flag]
 
-Minibatch = Annotated[
-    int | None,
-    flag(
-        "Rows that a sweep looks at, drawn anew for each: faster, approximate. With --delayed-acceptance, "
-        "rows that proposals are screened on.",
-        DETAILS,
-        min=1,
-    ),
-]
-DelayedAcceptance = Annotated[
-    bool | None,
-    typer.Option(
-        "--delayed-acceptance",
-        help="Screen proposals on a subset of the rows: faster on many rows, and exact.",
-        rich_help_panel=DETAILS,
-        show_default=False,
-    ),
-]
 
-ExecutorAgain = Annotated[str | None, flag("ray, threads or auto; that of the run if not given.", RUNNING)]
-MoreChains = Annotated[int | None, flag("Chains in all, if there should be more than before.", LENGTH, min=1)]
-MoreSweeps = Annotated[
-    int | None,
-    flag("Most sweeps of each chain in all, if there should be more than before.", LENGTH, min=1),
-]
-MoreDraws = Annotated[
-    int | None, flag("Draws of each chain in all, if there should be more than before.", LENGTH, min=1)
-]
+def completion(choices: Callable[[], Sequence[str]]) -> Callable[[str], list[str]]:
+    """What the shell offers."""
+
+    def begins(incomplete: str) -> list[str]:
+        return [choice for choice in choices() if choice.startswith(incomplete)]
+
+    return begins
+
+
+def help_of(option: Option, options: OptionSet[Any]) -> str:
+    """Help of a flag: names of options become flags, and the default is told."""
+    untold = option.default in (..., None, []) or option.default is False
+    default = option.usual or ("" if untold else str(option.default))
+    text = (option.flag_help or option.help) + (f" Default: {default}." if default else "")
+
+    def flag(found: re.Match[str]) -> str:
+        return flag_name(found[1]) if found[1] in options.options else found[0]
+
+    return re.sub(r"`(\w+)`", flag, text)
+
+
+class Command(TyperCommand):
+    """A command that names the choices of its flags when it is asked for help, not before."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page."""
+        options: OptionSet[Any] | None = getattr(self.callback, "options", None)
+        for parameter in self.params:
+            option = None if options is None else options.options.get(str(parameter.name))
+            if option is not None and option.choices is not None:
+                parameter.metavar = "|".join(option.choices())
+        super().format_help(ctx, formatter)

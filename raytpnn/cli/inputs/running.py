@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from raytpnn.cli.inputs.options import WorkerFlags
+
 if TYPE_CHECKING:
     from raytpnn.chains.executors.resources import Resources
 
 __all__ = ["resources_of"]
 
 
-def resources_of(
-    executor: str, workers: int | None, cpus: float | None, gpus: float | None, wait: bool = False
-) -> Resources | None:
+def resources_of(executor: str, options: WorkerFlags) -> Resources | None:
     """What workers ask for; None for threads, of which there are then `workers`.
 
     Raises
@@ -23,6 +23,7 @@ def resources_of(
     """
     from raytpnn.chains.executors.resources import Resources
 
+    workers, cpus, gpus, wait = options["workers"], options["cpus"], options["gpus"], options["wait"]
     if executor == "threads":
         for flag, value in (("--cpus", cpus), ("--gpus", gpus)):
             if value is not None:

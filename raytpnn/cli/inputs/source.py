@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raytpnn.cli.inputs.family import guess_family
-from raytpnn.cli.inputs.options import FitOptions
-from raytpnn.cli.names import did_you_mean
+from raytpnn.cli.inputs.flags import flag_name
+from raytpnn.cli.inputs.options import FIT, FitFlags
+from raytpnn.options.names import did_you_mean
 from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Source:
     samples: Any = None
 
 
-def read_source(options: FitOptions) -> Source:
+def read_source(options: FitFlags) -> Source:
     """Read the data of a fit.
 
     Raises
@@ -63,39 +64,43 @@ def read_source(options: FitOptions) -> Source:
     from raytpnn.families import get_family
     from raytpnn.storage.places.fetch import local_copy
 
-    assert options.data is not None
-    assert options.target is not None
-    data = local_copy(options.data)
-    if is_expression(str(data), options.samples):
-        return read_expression_source(replace(options, data=str(data)))
+    assert options["data"] is not None
+    assert options["target"] is not None
+    data = local_copy(options["data"])
+    if is_expression(str(data), options["samples"]):
+        return read_expression_source({**options, "data": str(data)})
     refuse_expression_flags(options)
-    table = training_table(data, options.streaming)
-    roles = {"--target": options.target, "--weights": options.weights, "--offset": options.offset}
+    table = training_table(data, options["streaming"])
+    roles = {
+        "--target": options["target"],
+        "--sample-weight": options["sample_weight"],
+        "--offset": options["offset"],
+    }
     taken: dict[str, str] = {}
     for flag, name in roles.items():
         if name is None:
             continue
-        check_column(table, name, flag, shown(options.data))
+        check_column(table, name, flag, shown(options["data"]))
         if name in taken:
             raise ValueError(f"column {name!r} cannot be both {taken[name]} and {flag}")
         taken[name] = flag
-    for name in options.drop:
-        check_column(table, name, "--drop", shown(options.data))
+    for name in options["drop"]:
+        check_column(table, name, "--drop", shown(options["data"]))
         if name in taken:
             raise ValueError(f"column {name!r} cannot be both {taken[name]} and --drop")
     # Read once what is wanted, not a column at a time.
-    table = table.select([i for i, name in enumerate(table.names) if name not in options.drop])
+    table = table.select([i for i, name in enumerate(table.names) if name not in options["drop"]])
     X = table.drop(list(taken))
     if not X.names:
-        raise ValueError(f"{shown(options.data)} has no feature left beside {', '.join(taken)}")
-    cells = column_of(table, options.target)
-    family, reason = options.family, ""
+        raise ValueError(f"{shown(options['data'])} has no feature left beside {', '.join(taken)}")
+    cells = column_of(table, options["target"])
+    family, reason = options["family"], ""
     if family is None:
-        family, reason = guess_family(cells, options.target)
-    if options.annotation is not None:
-        X.annotation = read_annotation(options.annotation)
-    y = response(cells, options.target, get_family(family), options.positive)
-    weight, offset = options.weights, options.offset
+        family, reason = guess_family(cells, options["target"])
+    if options["annotation"] is not None:
+        X.annotation = read_annotation(options["annotation"])
+    y = response(cells, options["target"], get_family(family), options["positive"])
+    weight, offset = options["sample_weight"], options["offset"]
     return Source(
         X=X,
         y=y,
@@ -106,14 +111,15 @@ def read_source(options: FitOptions) -> Source:
     )
 
 
-def refuse_expression_flags(options: FitOptions) -> None:
+def refuse_expression_flags(options: FitFlags) -> None:
     """Raise if something is asked for that only expression data have."""
+    told: Mapping[str, Any] = options
     for name in ("layer", "orientation", "log2", "min_sd", "collapse", "covariates"):
-        if getattr(options, name) != getattr(FitOptions(), name):
-            flag = f"--{name.replace('_', '-')}"
+        if told[name] != FIT.options[name].default:
+            flag = flag_name(name)
             raise ValueError(
                 f"{flag} is for expression data (a GEO series matrix, .h5ad, or a matrix with --samples); "
-                f"{shown(str(options.data))} is an ordinary table"
+                f"{shown(str(options['data']))} is an ordinary table"
             )
 
 

@@ -114,7 +114,7 @@ def version_of(package: str) -> str | None:
 
 def compiled_code() -> dict[str, str]:
     """Whether the sampler is compiled already, and whether the cache can be written."""
-    from raytpnn.engine.jit.function_table import UNIT_NAMES, is_cached
+    from raytpnn.engine.precompile import UNIT_NAMES, is_cached
     from raytpnn.engine.sweeps.sweep import run_block
 
     folder = Path(run_block._cache.cache_path)

@@ -120,7 +120,7 @@ def same_draws(family: str, tempered: bool = False, screened: bool = False) -> s
         "executor": "threads",
     }
     left, right = (
-        raytpnn.sample(X, y, family, backend=backend, **options).draws for backend in ("cuda", "numba")
+        raytpnn.sample(X, y, family=family, backend=backend, **options).draws for backend in ("cuda", "numba")
     )
     wrong = [
         field.name

@@ -2,7 +2,7 @@
 
 In: a run or a posterior. Out: text.
 
-health     How the chains of a run fare: read from checkpoints, whatever became of it, or a saved posterior.
+health     What there is to say about the chains of a run, or of a saved posterior.
 judgement  The answer to "did it converge" on the screen.
 stop       Ctrl-C and SIGTERM around a run: what was saved, and how to go on.
 summary    The end of a run on the screen: did it converge, what matters, what to do next.

@@ -1,4 +1,4 @@
-"""How the chains of a run fare: read from checkpoints, whatever became of it, or a saved posterior."""
+"""What there is to say about the chains of a run, whatever became of it, or of a saved posterior."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raytpnn.chains.monitoring.monitor import Monitor
-from raytpnn.chains.run.run import Run
-from raytpnn.chains.run_chains import journal_of
-from raytpnn.convergence.advice import Evidence, Judgement, convergence_of, judge, worst_first
+from raytpnn.chains.run.status import StatusReader
+from raytpnn.convergence.advice import Comparison, Judgement, convergence_of, judge, worst_first
 from raytpnn.convergence.tempering import TemperingSummary
-from raytpnn.forward.probe import probe_rows
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.posterior.storage import load
 from raytpnn.posterior.subset_words import subsets_in_words
 from raytpnn.posterior.verdict import kept_table
-from raytpnn.storage.formats.checkpoint import draws_name
-from raytpnn.storage.formats.manifest import read_manifest
+from raytpnn.storage.errors import RunError
 from raytpnn.storage.places.place import Place
 from raytpnn.storage.places.uris import shown
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["ChainSummary", "Health", "examine", "run_in_words"]
 
@@ -43,12 +41,12 @@ class ChainSummary:
 
 @dataclass(frozen=True)
 class Health:
-    """How a run fares.
+    """What there is to say about the chains of a run.
 
     Attributes
     ----------
-    state : {"running", "stopped", "finished", "saved"}
-        "running" is what a run that was killed says too.
+    state : str
+        See `raytpnn.status`.
     blocks, planned : int
         Blocks of sweeps that are there, and that there should be; 0 for a saved posterior.
     judgement : Judgement
@@ -62,7 +60,7 @@ class Health:
     problems : list of str
         Files that cannot be used.
     tempering : list of str
-        How replicas fared, in sentences; empty without any.
+        What replicas did, in sentences; empty without any.
     subsets : str
         What it did with subsets of the rows; empty if nothing.
     until : bool
@@ -89,7 +87,12 @@ class Health:
         return self.judgement.converged
 
 
-def examine(run: str, target_rhat: float | None = None, target_ess: float | None = None) -> Health:
+def examine(
+    run: str,
+    target_rhat: float | None = None,
+    target_ess: float | None = None,
+    verify_draws: bool = True,
+) -> Health:
     """Look at a run: finished, stopped, under way or killed.
 
     Of one that has ended, the table is that of `Posterior.diagnostics`.
@@ -100,57 +103,51 @@ def examine(run: str, target_rhat: float | None = None, target_ess: float | None
         Folder or URI.
     target_rhat, target_ess : float, optional
         What is asked for.
+    verify_draws : bool
+        Read the files of draws too, to name those that are damaged.
     """
-    place = Place(run)
-    manifest = read_manifest(place)
-    looked = of_run(place, manifest, run) if "plan" in manifest else of_posterior(run)
-    evidence, chains, problems, (blocks, planned) = looked
+    reader = StatusReader(Place(run), every_block=True, verify_draws=verify_draws)
+    status = reader.look()
+    if status.state in ("preparing", "repairable"):
+        raise RunError(status.problems[0] if status.problems else f"{status.owner} prepares a run in {run}")
+    if reader.run is None:
+        post = load(run)
+        comparison, chains, config, n_draws = comparison_of(post), of_posterior(post), post.config, 1
+    else:
+        comparison, chains = of_run(reader, run)
+        config, n_draws = reader.run.manifest["config"], reader.run.manifest["n_draws"]
     table = None
-    if manifest.get("state") != "running" and manifest["n_draws"]:
-        table = kept_table(manifest["config"])
+    if status.ended and n_draws:
+        table = kept_table(config)
         table = load(run).diagnostics() if table is None else table
-    table = convergence_of(evidence) if table is None else worst_first(table)
+    table = convergence_of(comparison) if table is None else worst_first(table)
     return Health(
-        state=manifest.get("state", "saved"),
-        blocks=blocks,
-        planned=planned,
-        judgement=judge(evidence, table, target_rhat, target_ess),
+        state=status.state,
+        blocks=status.blocks,
+        planned=status.planned,
+        judgement=judge(comparison, table, target_rhat, target_ess),
         table=table,
         chains=chains,
-        draws=evidence.draws,
+        draws=comparison.draws,
         target_rhat=target_rhat,
         target_ess=target_ess,
-        problems=problems,
-        tempering=TemperingSummary.of(evidence.config).told() if evidence.config.get("tempering") else [],
-        subsets=subsets_in_words(evidence.config),
-        until=manifest["config"].get("draws", 0) is None,
+        problems=status.problems,
+        tempering=TemperingSummary.of(comparison.config).sentences()
+        if comparison.config.get("tempering")
+        else [],
+        subsets=subsets_in_words(comparison.config),
+        until=config.get("draws", 0) is None,
     )
 
 
-Looked = tuple[Evidence, list[ChainSummary], list[str], tuple[int, int]]
-
-
-def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
-    """Look at checkpoints. What is compared is what the coordinator compares while chains run."""
-    from raytpnn.posterior.storage import read_encoder
-
-    opened = Run(place, manifest)
-    journal, problems = journal_of(opened)
-    ended = manifest["state"] != "running"
-    length = opened.length
-    rows = probe_rows(manifest["n_rows"])
-    monitor = Monitor(length.chains, read_encoder(place, manifest["files"]).labels, rows, length)
-    for chain, reports in enumerate(journal.reports):
-        for block, report in reports.items():
-            # Of a run that a target ended, later blocks do not count.
-            if not ended or draws_name(chain, block) in manifest["files"]:
-                monitor.add(chain, block, report.watched)
-    rounds = journal.complete_rounds(len(length.blocks()))
-    if ended and manifest.get("counted"):
-        rounds = -(-manifest["counted"]["sweeps"] // length.block_sweeps)
-    watched = monitor.blocks_up_to(rounds - 1 if length.until else len(length.blocks()))
+def of_run(reader: StatusReader, run: str) -> tuple[Comparison, list[ChainSummary]]:
+    """Comparison from checkpoints: what is compared is what the scheduler compares while chains run."""
+    assert reader.run is not None
+    assert reader.monitor is not None
+    manifest, length = reader.run.manifest, reader.run.length
+    watched = reader.watched()
     summaries = []
-    for chain, (reports, parts) in enumerate(zip(journal.reports, watched, strict=True)):
+    for chain, (reports, parts) in enumerate(zip(reader.reports, watched, strict=True)):
         last = reports[max(reports)] if reports else None
         joined = {
             name: np.concatenate([part.scalars[name] for part in parts] or [np.array([np.nan])])
@@ -169,28 +166,26 @@ def of_run(place: Place, manifest: dict[str, Any], run: str) -> Looked:
     active = [chain for chain, parts in enumerate(watched) if parts]
     common = min((len(watched[chain]) for chain in active), default=0)
     per_chain = [watched[chain][:common] for chain in active]
-    planned = len(opened.length.blocks()) * opened.length.chains
-    blocks = sum(len(reports) for reports in journal.reports)
-    last_reports = [journal.reports[chain][max(journal.reports[chain])] for chain in active]
-    evidence = Evidence(
-        quantities=monitor.quantities(per_chain) if per_chain else {},
+    blocks = sum(len(reports) for reports in reader.reports)
+    last_reports = [reader.reports[chain][max(reader.reports[chain])] for chain in active]
+    comparison = Comparison(
+        quantities=reader.monitor.quantities(per_chain) if per_chain else {},
         chains=tuple(active),
         acceptance=tuple(report.acceptance for report in last_reports),
         run=shlex.quote(shown(run)),
-        unfinished=blocks < planned and manifest["config"].get("stopped") != "target",
+        unfinished=blocks < len(length.blocks()) * length.chains
+        and manifest["config"].get("stopped") != "target",
         # While it runs, a run until convergence counts what it would if it ended now.
         config=manifest["config"]
-        | ({"counted": asdict(length.counted(length.sweeps_of(rounds)))} if length.until else {}),
+        | ({"counted": asdict(length.counted(length.sweeps_of(reader.rounds)))} if length.until else {}),
     )
-    return evidence, summaries, problems, (blocks, planned)
+    return comparison, summaries
 
 
-def of_posterior(run: str) -> Looked:
-    """Look at a posterior that was saved without its chains' states."""
-    post = load(run)
-    evidence = evidence_of(post)
+def of_posterior(post: Posterior) -> list[ChainSummary]:
+    """Chains of a posterior that was saved without their states."""
     numbers, lengths = np.unique(post.draws.chain, return_counts=True)
-    acceptance = evidence.acceptance
+    acceptance = post.config.get("acceptance", [])
     summaries = []
     for i, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
         mine = post.draws.chain == number
@@ -205,7 +200,7 @@ def of_posterior(run: str) -> Looked:
                 shares(acceptance[i] if i < len(acceptance) else {}),
             )
         )
-    return evidence, summaries, [], (0, 0)
+    return summaries
 
 
 def shares(acceptance: dict[str, Any]) -> dict[str, float]:
@@ -219,7 +214,9 @@ def run_in_words(health: Health) -> str:
         "saved": "a saved posterior",
         "finished": "a finished run",
         "stopped": "a run that was stopped",
-        "running": "a run that goes on at this moment, or was killed",
+        "running": "a run that goes on at this moment",
+        "silent": "a run that has finished no block for far longer than one takes",
+        "dead": "a run that was killed, or ended by an error",
     }[health.state]
     most = "at most " if health.until else ""
     part = f", {health.blocks} of {most}{health.planned} blocks of sweeps done" if health.planned else ""

@@ -25,7 +25,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def stoppable(run: str) -> Iterator[None]:
-    """While chains run their coordinator handles signals; before and after, both end the command at once."""
+    """While chains run their scheduler handles signals; before and after, both end the command at once."""
     from raytpnn.chains.schedule.signals import take_signal
 
     def interrupt(number: int, frame: Any) -> None:

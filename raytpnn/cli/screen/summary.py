@@ -9,6 +9,7 @@ import typer
 
 from raytpnn.cli.group import CONVERGED, INTERRUPTED, NOT_CONVERGED
 from raytpnn.cli.screen.text import figure, new_console, new_table, tell
+from raytpnn.numerics.level import PERCENT
 from raytpnn.storage.places.uris import shown
 
 __all__ = ["components_table", "conclude"]
@@ -29,7 +30,7 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
         console,
         f"\n{post.draws.n_draws:,} draws of {post.config['chains']} chains in {seconds}{kept_words(post)}",
     )
-    health = examine(run, target_rhat, target_ess)
+    health = examine(run, target_rhat, target_ess, verify_draws=False)
     tell_judgement(console, health.judgement)
     tell(console)
     components_table(post, console, LEADING)
@@ -58,7 +59,7 @@ def kept_words(post: Any) -> str:
     if not counted:
         return ""
     which = "all" if counted["thin"] == 1 else f"one in {counted['thin']}"
-    return f": {which} of {counted['sweeps']:,} sweeps a chain after {counted['warmup']:,} of warm-up"
+    return f": {which} of {counted['sweeps']:,} sweeps per chain after {counted['warmup']:,} of warm-up"
 
 
 def components_table(post: Any, console: Any, most: int) -> None:
@@ -69,7 +70,7 @@ def components_table(post: Any, console: Any, most: int) -> None:
 
     components = post.components()
     tell(console, f"Leading components of {len(components):,}")
-    table = new_table("component", "order", "importance", "95% interval", "inclusion")
+    table = new_table("component", "order", "importance", f"{PERCENT} interval", "inclusion")
     for row in components.head(most).itertuples():
         table.add_row(
             Text(shorten(" x ".join(row.component), LONGEST_NAME)),

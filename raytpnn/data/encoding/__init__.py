@@ -3,7 +3,7 @@
 In: a `Table`, in memory or streamed from Parquet. Out: an `Encoder` and the codes of all rows.
 
 binning       From sorted numbers to bins, and from numbers to the codes of their bins: the compiled part.
-bins          The encoded training matrix: small integers, one row a feature.
+bins          The encoded training matrix: small integers, one row per feature.
 buffers       Arrays that grow in place, so that a result is never held twice.
 codes_file    The file of codes, written in any order and then mapped into memory.
 encoder       Encoded features: what was learned from the training table, and its application to new rows.

@@ -1,4 +1,4 @@
-"""The encoded training matrix: small integers, one row a feature."""
+"""The encoded training matrix: small integers, one row per feature."""
 
 from __future__ import annotations
 

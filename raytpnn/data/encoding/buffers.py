@@ -115,7 +115,7 @@ class MarginalPool:
         self.weight = Growable(np.float64)
 
     def number(self, counts: np.ndarray) -> int:
-        """Find the number of the marginal with these rows a bin, added if it is new.
+        """Find the number of the marginal with these numbers of rows per bin; it is added if it is new.
 
         Parameters
         ----------

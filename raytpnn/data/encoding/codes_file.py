@@ -12,7 +12,7 @@ __all__ = ["CodesFile"]
 
 
 class CodesFile:
-    """A .npy file of (p, n) codes that is filled a block at a time.
+    """A .npy file of (p, n) codes that is filled block by block.
 
     Blocks are written, not mapped: memory does not grow with what is written, and a full disk is an error
     that can be reported.

@@ -40,7 +40,7 @@ class Encoder:
     many distinct values it is exact, and with two it is binary. Numbers beyond those seen in training go to
     the end bins.
 
-    A column of text or categories gives one binary feature a level, called "column=level", missing in all of
+    A column of text or categories becomes one 0/1 feature per level, called "column=level", missing in all of
     them where the cell is missing; with two levels it gives one only, for the second in sorted order. A level
     not seen in training warns and is 0 in every level (missing if there are just two levels, since 0 would
     mean the first).
@@ -275,7 +275,7 @@ class Encoder:
         together = table.plain[place] & (self.kind[wanted] != LEVEL)
         self._encode_numbers(table, wanted, place, np.flatnonzero(together), codes)
         apart = np.flatnonzero(~together)
-        # One visit a column, however many of its levels are wanted.
+        # Each column is visited once, however many of its levels are wanted.
         apart = apart[np.argsort(place[apart], kind="stable")]
         starts = np.flatnonzero(np.diff(place[apart], prepend=-1))
         for group in np.split(apart, starts[1:]) if len(apart) else []:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ from raytpnn.data.preparation import FORMULAS, Preparation
 from raytpnn.storage.checks import flag, item, list_of, mapping, named, parsed_json, text, whole
 from raytpnn.storage.errors import RunError
 from raytpnn.storage.formats.parquet_files import check_kind, read_columns, refuse_missing
+from raytpnn.storage.places.place import Place
+from raytpnn.storage.places.verified import verified_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +44,13 @@ __all__ = [
     "encoder_to_arrow",
     "load_encoder",
     "read_encoder_files",
+    "read_run_encoder",
     "save_encoder",
 ]
 
 FORMAT = "raytpnn encoder"
+# Its files in the folder of a run.
+FILES_OF_RUN = ("encoder/encoder.json", "encoder/encoder.parquet")
 VERSION = 1
 KINDS = {NUMERIC: "numeric", LEVEL: "level", MISSING: "missing"}
 METADATA = b"raytpnn.encoder"
@@ -147,6 +153,14 @@ def load_encoder(folder: Path) -> Encoder:
     return read_encoder_files(*found)
 
 
+def read_run_encoder(place: Place, files: Mapping[str, str]) -> Encoder:
+    """Encoder of a run whose files have these checksums."""
+    whole_part, features = (
+        (verified_bytes(place, name, files[name]), place.name_of(name)) for name in FILES_OF_RUN
+    )
+    return read_encoder_files(whole_part, features)
+
+
 def read_encoder_files(whole_part: tuple[bytes, str], features: tuple[bytes, str]) -> Encoder:
     """Encoder of the content of its two files, each with how to speak of it.
 
@@ -164,26 +178,26 @@ def read_encoder_files(whole_part: tuple[bytes, str], features: tuple[bytes, str
         return assemble(description, table)
 
 
-def check_description(told: Any, file: str) -> None:
+def check_description(stored: Any, file: str) -> None:
     """Raise ValueError unless this is what belongs to the whole of an encoder that we can read."""
-    mapping(told, "the encoder")
-    if told.get("format") != FORMAT:
-        raise ValueError(f"not an encoder: its format is {told.get('format')!r:.60}, not {FORMAT!r}")
-    if whole(item(told, "version"), "version", 1, 1 << 31) > VERSION:
+    mapping(stored, "the encoder")
+    if stored.get("format") != FORMAT:
+        raise ValueError(f"not an encoder: its format is {stored.get('format')!r:.60}, not {FORMAT!r}")
+    if whole(item(stored, "version"), "version", 1, 1 << 31) > VERSION:
         raise RunError(
-            f"{file}: the encoder has format version {told['version']}, this raytpnn reads up to {VERSION}; "
-            "update raytpnn"
+            f"{file}: the encoder has format version {stored['version']}, this raytpnn reads up to "
+            f"{VERSION}; update raytpnn"
         )
-    whole(item(told, "max_bins"), "max_bins", 2, 65_535)
-    flag(item(told, "named"), "named")
-    names = list_of(item(told, "input_names"), "input_names", text, MOST_FEATURES)
-    list_of(item(told, "dropped"), "dropped", text, MOST_FEATURES)
+    whole(item(stored, "max_bins"), "max_bins", 2, 65_535)
+    flag(item(stored, "named"), "named")
+    names = list_of(item(stored, "input_names"), "input_names", text, MOST_FEATURES)
+    list_of(item(stored, "dropped"), "dropped", text, MOST_FEATURES)
     known = set(names)
-    for name, levels in mapping(item(told, "levels"), "levels").items():
+    for name, levels in mapping(item(stored, "levels"), "levels").items():
         if name not in known:
             raise ValueError(f"levels has {name!r:.60}, which is no column")
         list_of(levels, f"levels[{name!r:.60}]", text, MOST_FEATURES)
-    preparation = told.get("preparation")
+    preparation = stored.get("preparation")
     if preparation is not None:
         mapping(preparation, "preparation")
         if preparation.get("scale") not in FORMULAS:
@@ -227,7 +241,7 @@ def assemble(description: dict[str, Any], table: pa.Table) -> Encoder:
         narrow=narrow,
         wide_first=wide_first,
         wide=wide,
-        preparation=Preparation(**told) if (told := description.get("preparation")) else None,
+        preparation=Preparation(**stored) if (stored := description.get("preparation")) else None,
         annotation=annotation_of(table),
     )
     check_points(encoder)

@@ -165,7 +165,7 @@ class Fitting:
         self.exact.append(found.exact[source] | ~is_number)
 
     def add_text(self, i: int, text: np.ndarray) -> None:
-        """Features of a text column: one a level, or one in all if there are two levels."""
+        """Features of a text column: one for each level, or a single one if there are two levels."""
         import pandas as pd
 
         name = self.table.names[i]
@@ -218,7 +218,7 @@ class Fitting:
     def finish(self) -> tuple[Encoder, Bins]:
         """Put together encoder and bins; warn of what was dropped."""
         check_features(self.names, self.column.array, self.kind.array, self.table.names, self.dropped)
-        names, told = tuple(self.names), self.table.annotation
+        names, annotation = tuple(self.names), self.table.annotation
         encoder = Encoder(
             input_names=self.table.names,
             named=self.table.named,
@@ -235,7 +235,7 @@ class Fitting:
             wide_first=offsets(self.wide_length),
             wide=self.wide.finish(),
             preparation=self.table.preparation,
-            annotation=None if told is None else told.about(self.table.names),
+            annotation=None if annotation is None else annotation.about(self.table.names),
         )
         first, pool = np.array(self.pool.first, dtype=np.int64), self.pool
         codes, marginal = self.codes.finish(), self.marginal.finish()

@@ -93,7 +93,7 @@ def fit_parquet(
     refuse_few_rows(table.n_rows)
     if not table.names:
         raise ValueError(f"X has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required.")
-    run: Callable[..., Iterator[Any]] = partial(in_order, executor=executor, workers=workers)
+    run: Callable[..., Iterator[Any]] = partial(in_order, executor=executor, workers=workers, or_here=True)
     cut = table.pieces()
     summaries = summarise(table, cut, summary_size(max_bins), run)
     encoder = assemble(table, summaries, max_bins, missing_indicators)
@@ -124,7 +124,7 @@ def summarise(
 
 
 def refuse_too_many_texts(name: str, gatherer: Gatherer, rows: int) -> None:
-    """Raise as soon as it is sure that a column of text is no category, not when all is read."""
+    """Raise as soon as a text column has too many levels, before all of it is read."""
     newest = gatherer.parts[-1][1]
     if isinstance(newest, Levels) and newest.more:
         number = f"more than {MOST_TEXTS:,}"
@@ -202,7 +202,7 @@ def assemble(
     check_features(names, column, kind, table.names, dropped)
     narrow_first, narrow = points_of(features, True, np.float32)
     wide_first, wide = points_of(features, False, np.float64)
-    told = table.annotation
+    annotation = table.annotation
     return Encoder(
         input_names=table.names,
         named=True,
@@ -218,7 +218,7 @@ def assemble(
         narrow=narrow,
         wide_first=wide_first,
         wide=wide,
-        annotation=None if told is None else told.about(table.names),
+        annotation=None if annotation is None else annotation.about(table.names),
     )
 
 

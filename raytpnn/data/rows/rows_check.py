@@ -72,7 +72,7 @@ def check_codes_array(shape: tuple[int, ...], dtype: np.dtype, n_rows: int | Non
 
 
 def check_codes(bins: Bins) -> None:
-    """Raise ValueError if a code is neither that of a bin of its feature nor that of a missing cell."""
+    """Raise ValueError if a code is neither a bin of its feature nor the code of a missing cell."""
     n_bins = np.diff(bins.first)[bins.marginal]
     step = max(1, BLOCK_CELLS // max(bins.n_rows, 1))
     for start in range(0, bins.n_features, step):

@@ -6,6 +6,7 @@ asked for.
 arrow                Arrow tables and columns.
 cells                The cells of one column.
 files                Tables in files: columns are read when they are asked for.
+openers              Functions that open special files, registered by the floor that reads them.
 parquet_pieces       Parquet files cut into pieces of neighbouring row groups.
 series_matrix_start  Whether a file is a GEO series matrix, by its first line.
 short_lines          Lines of a text table that have fewer cells than the header.

@@ -143,11 +143,11 @@ def level_counts(column: Any) -> tuple[list[str | None], list[int]]:
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
             names = [None if level is None else level_text(level) for level in chunk.dictionary.to_pylist()]
-            told = pc.value_counts(chunk.indices)
-            levels += [None if i is None else names[i] for i in told.field("values").to_pylist()]
+            counted = pc.value_counts(chunk.indices)
+            levels += [None if i is None else names[i] for i in counted.field("values").to_pylist()]
         else:
             plain = chunk.cast(pa.string()) if pa.types.is_string_view(chunk.type) else chunk
-            told = pc.value_counts(plain)
-            levels += told.field("values").to_pylist()
-        counts += told.field("counts").to_pylist()
+            counted = pc.value_counts(plain)
+            levels += counted.field("values").to_pylist()
+        counts += counted.field("counts").to_pylist()
     return levels, counts

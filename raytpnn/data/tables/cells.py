@@ -38,7 +38,7 @@ def refuse_dates(name: str, dtype: Any) -> None:
 
 
 def refuse_cell(name: str, row: int, value: Any) -> None:
-    """Raise: neither a number nor text."""
+    """Raise an error for a cell that is neither a number nor text."""
     raise TypeError(
         f"column {name!r} holds {value!r} of type {type(value).__name__} in row {row}: a cell given as "
         "argument must be a string or a number"
@@ -57,7 +57,7 @@ def is_missing(values: np.ndarray) -> np.ndarray:
 
 
 def level_text(value: Any) -> str:
-    """Name of a category: text as it is, 1 and 1.0 alike as "1"."""
+    """Name of a category: unchanged text; 1 and 1.0 both become "1"."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):

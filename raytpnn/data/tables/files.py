@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from raytpnn.data.tables.arrow import ArrowTable, data_columns
+from raytpnn.data.tables.openers import open_special
 from raytpnn.data.tables.series_matrix_start import is_series_matrix
 from raytpnn.data.tables.short_lines import first_short_line
 from raytpnn.data.tables.tables import FrameTable, Table, unique_names
@@ -65,7 +66,7 @@ class FileTable(Table):
 
     def select(self, columns: Sequence[int] | np.ndarray) -> Table:
         """Read some columns into memory, unless all are there already."""
-        # Without any column there would be nothing to tell the number of rows by.
+        # Without any column the number of rows is not known.
         if "whole" in self.__dict__ or not len(columns):
             return self.whole.select(columns)
         return self.read([int(i) for i in columns])
@@ -98,10 +99,9 @@ def open_file(path: Path) -> Table:
     if not path.is_file():
         raise FileNotFoundError(f"no file {str(path)!r}" + (": it is a folder" if path.is_dir() else ""))
     ending = ending_of(path)
-    if is_expression_file(path):
-        from raytpnn.expression.expression import read_expression
-
-        return read_expression(path).as_table()
+    table = open_special(path)
+    if table is not None:
+        return table
     try:
         if ending in SEPARATORS:
             return open_text(path, SEPARATORS[ending])
@@ -111,7 +111,7 @@ def open_file(path: Path) -> Table:
             return open_feather(path)
     except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as problem:
         raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
-    raise ValueError(f"cannot tell what {str(path)!r} is by its name; give a file that ends in {READABLE}")
+    raise ValueError(f"{str(path)!r} has an unknown ending; give a file that ends in {READABLE}")
 
 
 def open_text(path: Path, separator: str) -> Table:
@@ -131,11 +131,13 @@ def open_text(path: Path, separator: str) -> Table:
         )
     names = unique_names(labels[1:] if unnamed else labels)
     if short := first_short_line(path, separator, len(labels)):
-        told = f"{str(path)!r}, line {short.number:,}: it has {short.cells} values for {len(labels)} columns"
+        at_line = (
+            f"{str(path)!r}, line {short.number:,}: it has {short.cells} values for {len(labels)} columns"
+        )
         if short.broken_off:
-            raise ValueError(f"{told}, and the file ends there: it is cut short")
+            raise ValueError(f"{at_line}, and the file ends there: it is cut short")
         # Some programs leave out empty cells at the end of a line.
-        warnings.warn(f"{told}; those that lack, here and in other lines, are missing values", stacklevel=4)
+        warnings.warn(f"{at_line}; values that lines lack at their end count as missing", stacklevel=4)
     return FileTable(names, partial(read_text, path, separator, len(labels), int(unnamed)))
 
 

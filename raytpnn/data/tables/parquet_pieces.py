@@ -102,7 +102,7 @@ def read_batches(piece: Piece, names: Sequence[str], batch_rows: int) -> Iterato
     try:
         with open_parquet(piece.path, buffer_size=BUFFER_BYTES, page_checksum_verification=True) as file:
             groups = list(range(piece.first, piece.last))
-            # One thread: pieces are what is done at the same time.
+            # One thread: several pieces are read at the same time.
             read = file.iter_batches(batch_rows, row_groups=groups, columns=list(names), use_threads=False)
             for batch in read:
                 if batch.num_rows:
@@ -117,4 +117,4 @@ def read_batches(piece: Piece, names: Sequence[str], batch_rows: int) -> Iterato
         groups_read = f"row groups {piece.first} to {piece.last - 1}"
         raise ValueError(f"cannot read {groups_read} of {str(piece.path)!r}: {problem}") from None
     if row != piece.start + piece.rows:
-        raise ValueError(f"{str(piece.path)!r} changed while it was read: encode it again")
+        raise ValueError(f"{str(piece.path)!r} changed while it was read: try again")

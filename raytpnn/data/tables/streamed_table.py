@@ -1,4 +1,4 @@
-"""Parquet files seen as one table of which nothing is held: what is needed is read when it is needed."""
+"""Parquet files seen as one table: columns are read when they are asked for, and not kept."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class StreamedTable(Table):
         total = 0
         for name in self.names:
             kind = self.types[name]
-            # An Arrow column, the codes, and for text a pointer a cell.
+            # An Arrow column, the codes, and for text one pointer per cell.
             width = 8 if is_text(kind) else max(kind.bit_width // 8, 1) if is_plain(kind) else 8
             total += self.n_rows * (width + 1) + (self.sizes.stored.get(name, 0) if is_text(kind) else 0)
         # A column at a time is copied, sorted and turned into float64.
@@ -143,9 +143,9 @@ def stored_bytes(file: Any) -> dict[str, int]:
     """Bytes of every column of a Parquet file, decompressed, by its name at the top level."""
     total: dict[str, int] = {}
     for group in range(file.num_row_groups):
-        told = file.metadata.row_group(group)
-        for i in range(told.num_columns):
-            column = told.column(i)
+        row_group = file.metadata.row_group(group)
+        for i in range(row_group.num_columns):
+            column = row_group.column(i)
             total[column.path_in_schema] = (
                 total.get(column.path_in_schema, 0) + column.total_uncompressed_size
             )

@@ -335,7 +335,7 @@ def _as_array(X: Any) -> np.ndarray:
     """Make a 2-D array."""
     if isinstance(X, (list, tuple)):
         array = np.asarray(X, dtype=object)
-        # Rows of numbers only become a number array; text stays beside numbers, as objects.
+        # Lists of numbers become a number array; mixed text and numbers become an object array.
         if array.ndim == 2 and not any(isinstance(cell, str) for row in X for cell in row):
             array = np.asarray(X)
     else:

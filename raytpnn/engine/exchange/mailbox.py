@@ -33,7 +33,7 @@ __all__ = [
     "room",
 ]
 
-# A line of the cache, so that a shard that writes does not disturb those that wait for another.
+# Words of a cache line: each shard writes to a line of its own.
 LINE_WORDS = 8
 HEADER_WORDS = LINE_WORDS * (1 + STRIPES)
 BROKEN_WORD = 0

@@ -25,7 +25,7 @@ from raytpnn.engine.jit.signatures import WORK_T
 from raytpnn.numerics.jit import compiled
 from raytpnn.numerics.lanes import STRIPES
 
-__all__ = ["Meeting", "MeetingBroken", "compile_meeting", "map_mailbox", "sweep_mailboxes"]
+__all__ = ["Meeting", "MeetingBroken", "compile_meeting", "map_mailbox", "remove_old_mailboxes"]
 
 # Younger files are left alone.
 YOUNG_SECONDS = 60.0
@@ -66,7 +66,7 @@ def compile_meeting() -> None:
 def map_mailbox(path: str, width: int) -> np.ndarray:
     """Mailbox in a file that several processes map, (words,) int64; made, all 0, by whoever comes first.
 
-    Whoever has it mapped has it locked, as long as the process lives: see `sweep_mailboxes`.
+    Whoever has it mapped has it locked, as long as the process lives: see `remove_old_mailboxes`.
     """
     size = 8 * mailbox_words(width)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -75,8 +75,8 @@ def map_mailbox(path: str, width: int) -> np.ndarray:
     return np.memmap(path, np.int64, "r+", shape=(mailbox_words(width),))
 
 
-def sweep_mailboxes(folder: Path, prefix: str) -> None:
-    """Remove files of mailboxes that processes left which were killed: nobody has them locked."""
+def remove_old_mailboxes(folder: Path, prefix: str) -> None:
+    """Remove mailbox files left by killed processes: files that no process has locked."""
     for path in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             # One that was made just now may not be locked yet.
@@ -162,5 +162,5 @@ class Meeting:
         publish(self.mailbox.ctypes.data, shard, exchange)
 
     def break_off(self) -> None:
-        """Let nobody wait any longer."""
+        """Wake all shards that wait."""
         self.mailbox[BROKEN_WORD] = FAILED

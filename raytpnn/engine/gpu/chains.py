@@ -309,7 +309,7 @@ class DeviceChains:
         states = pending.states.copy().reshape(pending.count, self.levels)
         done = pending.works["control"][:, SWEEPS_DONE].reshape(pending.count, self.levels).min(axis=1)
         if self._stop:
-            # Some were told to stop, and a replica's count is set anew by its ensemble: nothing is kept.
+            # Some chains were stopped: nothing of the block is kept.
             done = np.minimum(done, pending.task.first + pending.task.sweeps - 1)
         return [self._ran(pending, states[i], i, int(done[i])) for i in range(pending.count)]
 

@@ -110,14 +110,14 @@ class CuPyDevice:
 
     def limits(self) -> Limits:
         """Limits of the GPU."""
-        told = self.cupy_device.attributes
+        attributes = self.cupy_device.attributes
         with self.cupy_device:
             free, _ = self.cupy.cuda.runtime.memGetInfo()
         return Limits(
             architecture=f"sm_{self.cupy_device.compute_capability}",
-            multiprocessors=int(told["MultiProcessorCount"]),
-            shared_bytes=int(told["MaxSharedMemoryPerMultiprocessor"]),
-            shared_bytes_of_block=int(told["MaxSharedMemoryPerBlockOptin"]),
+            multiprocessors=int(attributes["MultiProcessorCount"]),
+            shared_bytes=int(attributes["MaxSharedMemoryPerMultiprocessor"]),
+            shared_bytes_of_block=int(attributes["MaxSharedMemoryPerBlockOptin"]),
             memory_bytes=int(free) + int(self.cupy.get_default_memory_pool().free_bytes()),
         )
 

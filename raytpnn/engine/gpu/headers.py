@@ -10,21 +10,24 @@ from pathlib import Path
 
 import numpy as np
 
-from raytpnn.engine import records as layout
-from raytpnn.engine.gpu import grid_records as grid_layout
-from raytpnn.engine.gpu import records as device_layout
+from raytpnn.engine import records
+from raytpnn.engine.gpu import grid_records
+from raytpnn.engine.gpu import records as device_records
 from raytpnn.engine.gpu.kernel_files import registered_header
 from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
-from raytpnn.engine.moves import birth_death, coefficient, langevin, scalars
-from raytpnn.engine.moves import change_features as restructure
-from raytpnn.engine.moves import delayed_acceptance as screen
-from raytpnn.engine.moves import proposed_term as trial
-from raytpnn.engine.moves import random_walk as walk
-from raytpnn.engine.rows import factor_tables as tables
-from raytpnn.engine.rows import row_passes as rows
-from raytpnn.engine.rows import subset
+from raytpnn.engine.moves import (
+    birth_death,
+    change_features,
+    coefficient,
+    delayed_acceptance,
+    langevin,
+    random_walk,
+    scalars,
+)
+from raytpnn.engine.rows import factor_tables, feature_sets, row_passes, subset
 from raytpnn.engine.sweeps import prior_draw, swap
 from raytpnn.families import base
+from raytpnn.model import limits
 from raytpnn.numerics import constants, lanes, philox, random
 
 __all__ = ["HEADERS", "constants_header", "layout_header", "write_headers"]
@@ -40,12 +43,12 @@ C_TYPES = {
 }
 # Names of the numbers that kernels share with the Python source, by module.
 SHARED = (
+    (limits, ("MOST_TERMS", "MOST_VARIABLES", "GAMMA_SLOTS")),
     (lanes, ("LANES", "BLOCK", "STRIPES")),
     (
-        layout,
+        records,
         (
-            *("MOST_TERMS", "MOST_VARIABLES", "N_SCALARS"),
-            *("INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
+            *("N_SCALARS", "INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
             *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "JOINING"),
             *("LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE", "COMPONENT"),
             *("STOP", "SWEEPS_DONE", "TERMS"),
@@ -57,21 +60,21 @@ SHARED = (
             *("SCREEN_BIRTH_DEATH", "SCREEN_ADD_DELETE", "SCREEN_CHANGE", "SCREEN_WALK"),
         ),
     ),
-    (device_layout, ("BEGIN", "PRIOR_DRAWS")),
-    (grid_layout, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS")),
+    (device_records, ("BEGIN", "PRIOR_DRAWS")),
+    (grid_records, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS")),
     (base, ("DERIVATIVES", "LIKELIHOOD")),
-    (rows, ("MOMENTS", "TOTALS")),
+    (row_passes, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
     (subset, ("LEAST_OF_STRATUM", "FEISTEL_ROUNDS", "MIX_0", "MIX_1")),
-    (tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
+    (feature_sets, ("LEAST_SHARE",)),
+    (factor_tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
     (scalars, ("WALK_WIDTH",)),
-    (trial, ("GAMMA_SLOTS",)),
     (birth_death, ("COPY_ATTEMPT",)),
-    (restructure, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
-    (screen, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS")),
-    (walk, ("WALK_ACCEPTANCE",)),
+    (change_features, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
+    (delayed_acceptance, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS", "N_COUNTS")),
+    (random_walk, ("WALK_ACCEPTANCE",)),
     (prior_draw, ("MOST_DRAWS",)),
     (swap, ("FOR_SWAP", "NEITHER", "HOT", "COLD")),
     (philox, ("MULTIPLIER_0", "MULTIPLIER_1", "WEYL_0", "WEYL_1", "ROUNDS")),
@@ -131,22 +134,22 @@ def _struct(name: str, dtype: np.dtype) -> str:
 
 def layout_header() -> str:
     """Text of kernels/core/layout.cuh: the records as C structs."""
-    records = {
-        "Problem": layout.PROBLEM,
-        "Settings": layout.SETTINGS,
-        "State": layout.STATE,
+    structs = {
+        "Problem": records.PROBLEM,
+        "Settings": records.SETTINGS,
+        "State": records.STATE,
         "Ladder": LADDER,
-        "DeviceWork": device_layout.DEVICE_WORK,
-        "DeviceRecord": device_layout.DEVICE_RECORD,
-        "GridShard": grid_layout.GRID_SHARD,
-        "GridCommand": grid_layout.GRID_COMMAND,
-        "GridStratum": grid_layout.GRID_STRATUM,
+        "DeviceWork": device_records.DEVICE_WORK,
+        "DeviceRecord": device_records.DEVICE_RECORD,
+        "GridShard": grid_records.GRID_SHARD,
+        "GridCommand": grid_records.GRID_COMMAND,
+        "GridStratum": grid_records.GRID_STRATUM,
     }
     text = NOTICE + "\nnamespace raytpnn {\n"
-    text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(layout.MOVE_NAMES))
-    text += _constant("N_STEPS", layout.MOST_VARIABLES + 1)
-    text += _constant("N_SCREENS", len(layout.SCREEN_NAMES))
-    text += "".join("\n" + _struct(name, dtype) for name, dtype in records.items())
+    text += _constant("MOST_LEVELS", MOST_LEVELS) + _constant("N_MOVES", len(records.MOVE_NAMES))
+    text += _constant("N_STEPS", limits.MOST_VARIABLES + 1)
+    text += _constant("N_SCREENS", len(records.SCREEN_NAMES))
+    text += "".join("\n" + _struct(name, dtype) for name, dtype in structs.items())
     return text + "}  // namespace raytpnn\n"
 
 

@@ -8,7 +8,6 @@ address in the record `Work`, filled in by `unit_addresses` when a chain is made
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -120,9 +119,9 @@ def unit(signature: Any) -> Any:
 
 
 def _unit(name: str) -> tuple[Any, Any]:
-    import_module(
-        "raytpnn.engine.sweeps.ensemble"
-    )  # imports the sweep and every move: all units are declared
+    """Function and signature of a unit; importing `raytpnn.engine.sweeps.ensemble` declares all of them."""
+    if name not in _UNITS:
+        raise RuntimeError(f"no module that declares the unit {name!r} is imported")
     return _UNITS[name]
 
 
@@ -159,7 +158,7 @@ def slot_of(name: str) -> int:
 def unit_addresses(
     family: Family, ensemble: bool = False, subsets: bool = False, shards: bool = False
 ) -> np.ndarray:
-    """Addresses of all units, (units,) int64; 0 for those that only others need, unless asked for."""
+    """Addresses of all units, (units,) int64; 0 for units of kinds that were not asked for."""
     skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
     skipped += FAMILY_UNIT_NAMES + (() if shards else SHARD_UNIT_NAMES)
     addresses = np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)

@@ -43,7 +43,7 @@ from raytpnn.numerics.random import uniforms
 
 __all__ = ["birth_or_death", "copy_set", "draw_new_set", "draw_prior_set"]
 
-# Attempt number of the uniform that decides whether a birth copies a set: beside those of the features.
+# Attempt number of the uniform that decides whether a birth copies a set; features use smaller ones.
 COPY_ATTEMPT = 1 + MOST_VARIABLES
 
 
@@ -75,7 +75,7 @@ def draw_prior_set(problem, settings, state, work, slot, v):
     while d < settings.max_order and v >= settings.order_cumulative[d - 1]:
         d += 1
     for i in range(d):
-        # The i-th of the features not yet taken: step over those that are.
+        # The value is a rank among the features not yet taken: step over the taken ones.
         pick, _ = uniforms(state, FOR_NEW_SET, slot, 1 + i)
         value = min(int(pick * (problem.p - i)), problem.p - i - 1)
         sort_set(work, features, i)

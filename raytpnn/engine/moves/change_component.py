@@ -42,7 +42,7 @@ def is_taken(state, features, d):
 
 @internal
 def exchange(features, d, old, new):
-    """Put feature `new` in the place of `old`, wherever that stands."""
+    """Replace feature `old` by `new`."""
     for i in range(d):
         if features[i] == old:
             features[i] = new
@@ -109,7 +109,7 @@ def change_component(problem, settings, state, work, slot):
     if is_taken(state, there, d):
         return False
     log_ratio = log_exchange_ratio(problem, here, there, d, old, new)
-    # By this set the component is known from here on: that of its terms changes.
+    # The old set identifies the component's terms while their own sets change.
     sort_set(work, here, d)
     if not fit_exchanged(problem, settings, state, work, d, old, new):
         return False

@@ -41,9 +41,9 @@ from raytpnn.numerics.random import uniforms
 
 __all__ = ["restructure"]
 
-# Attempt number of the uniforms of joining: beside those of the other changes.
+# Attempt number of the uniforms of joining; the other changes use smaller ones.
 JOIN_ATTEMPT = 3
-# Slots of the screens of this move, beside those of births and deaths.
+# First slot of the screens of this move; births and deaths use the slots below.
 SCREEN_SLOTS = 1 << 20
 
 
@@ -56,7 +56,7 @@ def log_pick(problem, features, d, feature):
 
 @internal
 def log_prior_change(settings, state, work, k, d):
-    """Log prior of the trial's d features in the place of term k's set, given the other terms."""
+    """Log prior ratio of the trial's d features to the set of term k, given the other terms."""
     new = log_set_weight(settings, state, work.trial_features[0], d, k)
     return new - log_set_weight(settings, state, state.features[k], state.order[k], k)
 

@@ -52,7 +52,8 @@ MARGIN = 1.5
 POINT_HERE, POINT_PRECISION, POINT_THERE = 0, 2, 3
 # Slots of State.screen_tally.
 PROPOSED, PASSED, ACCEPTED, ROWS = range(4)
-# How many times more accepted moves a row it must give: drawing and following subsets has its price too.
+N_COUNTS = 4
+# Screening must give this many times more accepted moves per row: drawing subsets has its price too.
 WORTH_IT = 1.2
 
 
@@ -95,7 +96,7 @@ def excess_of(problem, part):
 
 @internal
 def log_birth_screen(problem, settings, part, state, dot, norm, log_set):
-    """Log R* of a birth from the moments of the new basis function; that of the death is its negative."""
+    """Log R* of a birth from the moments of the new basis function; a death has its negative."""
     evidence, square = log_evidence(settings, state, dot, norm)
     excess = excess_of(problem, part)
     # Noise alone adds `excess` to the squared z-score.
@@ -104,7 +105,7 @@ def log_birth_screen(problem, settings, part, state, dot, norm, log_set):
 
 @unit(DOUBLE(*CHAIN, INTEGER, DOUBLE))
 def screen_birth(problem, settings, state, work, d, log_set):
-    """Log R* of the birth of the trial term; minus infinity if it cannot be."""
+    """Log R* of the birth of the trial term; minus infinity if that is impossible."""
     part, own = problem_at(work.batch), work_at(work.batch_work)
     trial = settings.K_max
     features = work.trial_features[0]
@@ -128,7 +129,7 @@ def screen_death(problem, settings, state, work, k, log_set):
 
 @unit(DOUBLE(*CHAIN, INTEGER, INTEGER, INTEGER, DOUBLE))
 def screen_restructure(problem, settings, state, work, k, d, first, log_set):
-    """Log R* of putting the trial in the place of term k; minus infinity if it cannot be."""
+    """Log R* of replacing term k by the trial; minus infinity if that is impossible."""
     part, own = problem_at(work.batch), work_at(work.batch_work)
     trial = settings.K_max
     features = work.trial_features[0]
@@ -175,13 +176,13 @@ def follow_death(work, k, beta, last):
 
 @internal
 def count_proposal(problem, settings, state, work, group, passed, accepted):
-    """Keep account of a proposal; `passed` says whether all rows were looked at."""
+    """Count a proposal; `passed` says whether all rows were looked at."""
     if settings.delayed == EXACT_ONLY:
         return
-    way = work.screen[group]
-    tally = state.screen_tally[group, way]
+    screened = work.screen[group]
+    tally = state.screen_tally[group, screened]
     tally[PROPOSED] += 1
-    if way != 0:
+    if screened != 0:
         tally[ROWS] += settings.batch
     if passed:
         tally[PASSED] += 1
@@ -192,11 +193,11 @@ def count_proposal(problem, settings, state, work, group, passed, accepted):
 
 @internal
 def count_step(settings, state, work, d, accepted, rows):
-    """Keep account of a Langevin or walk step, and of how far it led."""
+    """Count a Langevin or walk step, and how far it led."""
     if settings.delayed == EXACT_ONLY:
         return
-    way = work.screen[SCREEN_WALK]
-    tally = state.screen_tally[SCREEN_WALK, way]
+    screened = work.screen[SCREEN_WALK]
+    tally = state.screen_tally[SCREEN_WALK, screened]
     tally[PROPOSED] += 1
     tally[PASSED] += 1
     tally[ROWS] += rows
@@ -207,15 +208,15 @@ def count_step(settings, state, work, d, accepted, rows):
         for i in range(size):
             gap = work.point[POINT_THERE, i] - work.point[POINT_HERE, i]
             total += (gap * gap) * work.point[POINT_PRECISION, i]
-        state.jump[way] += total / size
+        state.jump[screened] += total / size
 
 
 @internal
 def choose_screening(state):
-    """Screen the groups in which that gave more accepted moves a row, or longer steps a row."""
+    """Screen the groups in which screening gave more accepted moves, or longer steps, per row."""
     for group in range(len(SCREEN_NAMES)):
         plain, screened = state.screen_tally[group, 0], state.screen_tally[group, 1]
-        # One more of each: a few chances more or less are not to decide.
+        # One is added to each count, so that a few chance events do not decide.
         gain = screened[ACCEPTED] + 1.0
         plain_gain = plain[ACCEPTED] + 1.0
         if group == SCREEN_WALK:
@@ -227,13 +228,26 @@ def choose_screening(state):
 
 
 @internal
+def forget_screening(state):
+    """Set all counts to 0."""
+    for screened in range(2):
+        state.jump[screened] = 0.0
+        for group in range(len(SCREEN_NAMES)):
+            for count in range(N_COUNTS):
+                state.screen_tally[group, screened, count] = 0
+
+
+@internal
 def plan_screening(settings, state, work, index, warmup):
     """Set which groups are screened in a sweep.
 
     If that is to be found out: none in the first third of warm-up, all in every other sweep of the second,
-    those that it pays for from then on.
+    those that it pays for from then on. Only the second third counts: in the first, a chain
+    accepts much on its way to the posterior.
     """
     tuned = settings.delayed == DELAYED_IF_IT_PAYS
+    if tuned and index == warmup // 3:
+        forget_screening(state)
     if tuned and index == 2 * warmup // 3:
         choose_screening(state)
     for group in range(len(SCREEN_NAMES)):

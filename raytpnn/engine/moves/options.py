@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raytpnn.model.limits import LONGEST_PERIOD, MOST_ATTEMPTS
+
 __all__ = ["Moves"]
 
 
@@ -27,12 +29,12 @@ class Moves:
     q_join : float
         Share of the changes of a term's set that take the set of another term; below 1. For such priors.
     component_changes : int
-        Attempts a sweep to exchange one feature in all terms of a component at once; 0 switches the move off.
-        For such priors.
+        Attempts in a sweep to exchange one feature in all terms of a component at once, at most 65,536; 0
+        switches the move off. For such priors.
     step_size : float
         Langevin step, where adaptation starts.
     birth_death_attempts : int
-        Births or deaths tried a sweep; 0 switches the move off.
+        Births or deaths tried in a sweep, at most 65,536; 0 switches the move off.
     conditional_beta : bool
         Propose the coefficient of a new or changed term given the data, not from its prior.
     log_gamma : bool
@@ -76,10 +78,15 @@ class Moves:
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value <= 0:
                 raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
-        for name in ("component_changes", "birth_death_attempts", "joint_beta_every"):
+        most = {"component_changes": MOST_ATTEMPTS, "birth_death_attempts": MOST_ATTEMPTS}
+        for name in (*most, "joint_beta_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"Moves.{name} must be a whole number from 0 on, got {value!r}")
+            if value > most.get(name, LONGEST_PERIOD):
+                raise ValueError(
+                    f"Moves.{name} must be at most {most.get(name, LONGEST_PERIOD)}, got {value}"
+                )
         if not 0 <= self.q_keep <= 1:
             raise ValueError(f"Moves.q_keep must lie in [0, 1], got {self.q_keep!r}")
         for name in ("q_copy", "q_join"):

@@ -18,13 +18,11 @@ from raytpnn.engine.records import B_GAMMA
 from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table
 from raytpnn.engine.rows.row_passes import MOMENTS, evaluate, multiply_factor
 from raytpnn.families.base import DERIVATIVES
+from raytpnn.model.limits import GAMMA_SLOTS
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import gamma_variate, uniforms
 
 __all__ = ["build_phi", "moments_without", "prior_factor", "take_trial"]
-
-# Slots of the gamma variates, beside those of the uniforms of the same purpose.
-GAMMA_SLOTS = 1 << 20
 
 
 @unit(FLAG(PROBLEM_T, WORK_T, FEATURES, VECTOR, VECTOR, INTEGER, INTEGER, INTEGER))

@@ -45,8 +45,15 @@ def phi_of(problem, work, row):
 
 
 def codes_of(problem, feature):
+    """Codes of a feature; those of a subset are looked up each time."""
     dtype = np.uint16 if problem.wide_codes else np.uint8
-    start = int(feature) * int(problem.stride) * np.dtype(dtype).itemsize
+    size = np.dtype(dtype).itemsize
+    if problem.batch != 0:
+        batch = batch_at(problem.batch)
+        rows = integers(batch.rows, problem.n)
+        start = batch.codes + int(feature) * int(batch.stride) * size
+        return view(start, (int(rows.max()) + 1,), dtype)[rows]
+    start = int(feature) * int(problem.stride) * size
     return view(problem.codes + start, (int(problem.n),), dtype)
 
 
@@ -113,8 +120,6 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
 
 
 def multiply_factor(problem, work, feature, j, row):
-    if problem.batch != 0:
-        gather_codes(problem, feature)
     factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
     phi = phi_of(problem, work, row)
     phi[:] = factor if j == 0 else phi * factor
@@ -161,9 +166,6 @@ def evaluate(
         work.sums[1:3] = sum_of(problem, score), sum_of(problem, curvature)
     D = int(settings.max_order)
     tables = tables_of(3 * D, work)
-    if problem.batch != 0:
-        for j in range(d):
-            gather_codes(problem, features[j])
     for j in range(d):
         for kind in (1, 2):
             slope = tables[kind * D + j][codes_of(problem, features[j])]
@@ -236,15 +238,6 @@ def integers(address, n):
 
 def batch_at(address):
     return view(address, (1,), BATCH).view(np.recarray)[0]
-
-
-def gather_codes(problem, feature):
-    """Codes at the rows of a subset. Each time anew: once a subset would do, and be faster."""
-    batch = batch_at(problem.batch)
-    dtype = np.uint16 if problem.wide_codes else np.uint8
-    rows = integers(batch.rows, problem.n)
-    start = batch.codes + int(feature) * int(batch.stride) * np.dtype(dtype).itemsize
-    codes_of(problem, feature)[:] = view(start, (int(rows.max()) + 1,), dtype)[rows]
 
 
 def words(state, purpose, slot, attempt):

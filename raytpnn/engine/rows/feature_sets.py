@@ -17,6 +17,10 @@ __all__ = [
     "weight_off_set",
 ]
 
+# Where a set leaves less than this share of all weight, its complement is summed feature by feature: a
+# difference of two sums, and of two cumulative weights, would be mostly rounding.
+LEAST_SHARE = 2.0**-20
+
 
 @internal
 def contains(features, d, feature):
@@ -41,13 +45,40 @@ def sort_set(work, features, d):
 
 
 @internal
+def sum_off_set(problem, features, d):
+    """Sum of the feature weights outside the set, feature by feature."""
+    weight = doubles(problem.feature_weight, problem.p)
+    total = 0.0
+    for j in range(problem.p):
+        if not contains(features, d, j):
+            total += weight[j]
+    return total
+
+
+@internal
 def weight_off_set(problem, features, d):
     """Total feature weight outside the set."""
     weight = doubles(problem.feature_weight, problem.p)
-    total = doubles(problem.cumulative, problem.p + 1)[problem.p]
+    whole = doubles(problem.cumulative, problem.p + 1)[problem.p]
+    total = whole
     for i in range(d):
         total -= weight[features[i]]
+    if total < LEAST_SHARE * whole:
+        return sum_off_set(problem, features, d)
     return total
+
+
+@internal
+def pick_off_set(problem, features, d, target):
+    """First feature outside the set at which the sum of `sum_off_set` exceeds the target."""
+    weight = doubles(problem.feature_weight, problem.p)
+    picked = -1
+    total = 0.0
+    for j in range(problem.p):
+        if total <= target and not contains(features, d, j):
+            total += weight[j]
+            picked = j
+    return picked
 
 
 @internal
@@ -58,8 +89,11 @@ def draw_off_set(problem, work, features, d, u):
     """
     weight = doubles(problem.feature_weight, problem.p)
     cumulative = doubles(problem.cumulative, problem.p + 1)
+    total = weight_off_set(problem, features, d)
+    target = u * total
+    if total < LEAST_SHARE * cumulative[problem.p]:
+        return pick_off_set(problem, features, d, target)
     sort_set(work, features, d)
-    target = u * weight_off_set(problem, features, d)
     for i in range(d):
         member = work.sorted_set[0, i]
         if target >= cumulative[member]:
@@ -98,7 +132,7 @@ def extension_weight(problem, state, features, d, skip):
 
 @internal
 def has_set(state, k, features, d):
-    """Whether the set of term k is that of the first d features, in whatever order."""
+    """Whether the set of term k equals the first d features, in any order."""
     same = state.order[k] == d
     if same:
         for i in range(d):
@@ -108,7 +142,7 @@ def has_set(state, k, features, d):
 
 @internal
 def terms_on_set(state, features, d, skip):
-    """Number of terms, but `skip`, whose set is that of the first d features."""
+    """Number of terms, except `skip`, whose set equals the first d features."""
     count = 0
     for k in range(state.K):
         if k != skip and has_set(state, k, features, d):

@@ -29,7 +29,7 @@ def partial_width(settings: np.record) -> int:
 
 @internal
 def stripe_sums(problem, work, stripe, count):
-    """Address of `count` sums of one stripe, at 0; left as they are if the stripe has no rows."""
+    """Address of `count` sums of one stripe, set to 0; a stripe without rows is not written to."""
     address = work.partial + 8 * stripe * count
     sums = doubles(address, count)
     if problem.stripe[stripe] < problem.stripe[stripe + 1]:

@@ -38,7 +38,7 @@ from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_dots, block_moments, block_sum
 
-# What `evaluate` is asked for, besides what the family's kernel gives.
+# Flags of `evaluate`, in addition to those of the family's kernel.
 MOMENTS = 4  # of one basis function with score and curvature
 TOTALS = 8  # sums of score and curvature
 
@@ -50,44 +50,53 @@ EVALUATE = NOTHING(
 
 @internal
 def gather_codes(problem, feature):
-    """Codes of a feature at the rows of a subset, unless they are there already."""
+    """Slot of the codes of a feature at the rows of a subset, gathered unless they are there already."""
     batch = batch_at(problem.batch)
-    stamp = integers(batch.stamp, problem.p)
-    if stamp[feature] == batch.now:
-        return
-    stamp[feature] = batch.now
-    n = problem.n
-    rows = integers(batch.rows, n)
-    if problem.wide_codes:
-        words = code_words(problem.codes + 2 * problem.stride * feature, n)
-        all_words = code_words(batch.codes + 2 * batch.stride * feature, batch.stride)
-        for i in range(n):
-            words[i] = all_words[rows[i]]
-    else:
-        octets = code_bytes(problem.codes + problem.stride * feature, n)
-        all_octets = code_bytes(batch.codes + batch.stride * feature, batch.stride)
-        for i in range(n):
-            octets[i] = all_octets[rows[i]]
+    turn = integers(batch.turn, problem.p)
+    if turn[feature] <= max(batch.earlier, batch.gathered - batch.slots):
+        batch.gathered += 1
+        turn[feature] = batch.gathered
+        n = problem.n
+        slot = batch.gathered % batch.slots
+        rows = integers(batch.rows, n)
+        if problem.wide_codes:
+            words = code_words(problem.codes + 2 * problem.stride * slot, n)
+            all_words = code_words(batch.codes + 2 * batch.stride * feature, batch.stride)
+            for i in range(n):
+                words[i] = all_words[rows[i]]
+        else:
+            octets = code_bytes(problem.codes + problem.stride * slot, n)
+            all_octets = code_bytes(batch.codes + batch.stride * feature, batch.stride)
+            for i in range(n):
+                octets[i] = all_octets[rows[i]]
+    return turn[feature] % batch.slots
+
+
+@internal
+def codes_from(problem, feature, start):
+    """Address of a feature's codes from row `start` on; those of a subset stay until another is asked for."""
+    size = 2 if problem.wide_codes else 1
+    place = gather_codes(problem, feature) if problem.batch != 0 else feature
+    return problem.codes + size * (problem.stride * place + start)
 
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, INTEGER))
 def multiply_factor(problem, work, feature, j, row):
     """Multiply factor table j into a basis function, or start it with the first factor."""
-    if problem.batch != 0:
-        gather_codes(problem, feature)
     n = problem.n
     table = single_rows(work.table, j + 1, work.table_width)[j]
     phi = singles(work.phi + 4 * n * row, n)
+    codes = codes_from(problem, feature, 0)
     if problem.wide_codes:
-        words = code_words(problem.codes + 2 * problem.stride * feature, n)
+        words = code_words(codes, n)
         for i in range(n):
             phi[i] = table[words[i]] if j == 0 else phi[i] * table[words[i]]
     elif j == 0:
-        octets = code_bytes(problem.codes + problem.stride * feature, n)
+        octets = code_bytes(codes, n)
         for i in range(n):
             phi[i] = table[octets[i]]
     else:
-        octets = code_bytes(problem.codes + problem.stride * feature, n)
+        octets = code_bytes(codes, n)
         for i in range(n):
             phi[i] = phi[i] * table[octets[i]]
 
@@ -95,7 +104,6 @@ def multiply_factor(problem, work, feature, j, row):
 @internal
 def slopes_of_block(problem, work, features, D, d, j, start, stop):
     """Slopes of phi in b and log gamma of its j-th factor, into the two rows of work.slope."""
-    stride = problem.stride
     size = stop - start
     tables = single_rows(work.table, 3 * D, work.table_width)
     in_b = work.slope[0][:size]
@@ -106,19 +114,20 @@ def slopes_of_block(problem, work, features, D, d, j, start, stop):
         # The factor itself first, then the others in the order of the term.
         other = j if turn == 0 else (turn - 1 if turn <= j else turn)
         factor = tables[other]
+        codes = codes_from(problem, int(features[other]), start)
         if problem.wide_codes:
-            words = code_words(problem.codes + 2 * (stride * features[other] + start), size)
+            words = code_words(codes, size)
             for i in range(size):
                 code = words[i]
                 in_b[i] = slope_b[code] if turn == 0 else in_b[i] * factor[code]
                 in_gamma[i] = slope_gamma[code] if turn == 0 else in_gamma[i] * factor[code]
         elif turn == 0:
-            octets = code_bytes(problem.codes + stride * features[other] + start, size)
+            octets = code_bytes(codes, size)
             for i in range(size):
                 in_b[i] = slope_b[octets[i]]
                 in_gamma[i] = slope_gamma[octets[i]]
         else:
-            octets = code_bytes(problem.codes + stride * features[other] + start, size)
+            octets = code_bytes(codes, size)
             for i in range(size):
                 value = factor[octets[i]]
                 in_b[i] = in_b[i] * value
@@ -197,10 +206,6 @@ def evaluate(
     new = singles(work.phi + 4 * n * new_row, n)
     count = 4 * d + 3
     dispersion = state.scalar[NUISANCE]
-    if problem.batch != 0:
-        # A basis function that was gathered with the fit came without the codes that slopes need.
-        for j in range(d):
-            gather_codes(problem, features[j])
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
         sums = doubles(stripe_sums(problem, work, stripe, count), count)
@@ -239,7 +244,7 @@ def phi_moments(problem, work, row):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, DOUBLE, INTEGER, DOUBLE))
 def replace_term(problem, work, k, old_beta, row, new_beta):
-    """Put new_beta * phi[row] in the place of term k in the fit, and phi[row] in that of phi[k]."""
+    """Replace term k by new_beta * phi[row] in the fit, and phi[k] by phi[row]."""
     n = problem.n
     fit = doubles(work.fit, n)
     old = singles(work.phi + 4 * n * k, n)

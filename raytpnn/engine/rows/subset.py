@@ -47,7 +47,7 @@ def strata_of(n, m):
 
 @internal
 def stratum_start(n, strata, s):
-    """First row of stratum s; that of the stratum after the last is n."""
+    """First row of stratum s; n for the stratum after the last."""
     blocks = (n + BLOCK - 1) // BLOCK
     return min(n, BLOCK * (s * blocks // strata))
 
@@ -147,7 +147,7 @@ def take_subset(problem, state, work):
     """Draw the subset of a sweep into the problem at work.batch."""
     part = problem_at(work.batch)
     batch = batch_at(part.batch)
-    batch.now += 1
+    batch.earlier = batch.gathered
     # Feature weights may have been learned since the problem was made.
     part.feature_weight = problem.feature_weight
     part.cumulative = problem.cumulative

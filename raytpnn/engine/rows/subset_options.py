@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY
+from raytpnn.model.limits import MOST_SCREENED_ATTEMPTS
 
 __all__ = ["SubsetUse", "resolve_subsets"]
 
@@ -25,16 +26,23 @@ class SubsetUse:
     Attributes
     ----------
     rows : int
-        Of a sweep's subset, 0 for none.
+        Number of rows in a sweep's subset, 0 for none.
     delayed : int
-        How proposals are screened on it: EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS of `layout`.
+        How proposals are screened on it: EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS of `records`.
     attempts : int
-        Changes of a term's set tried where they are screened, in the place of one.
+        Changes of a term's set tried in a sweep where they are screened; one is tried where they are not.
     """
 
     rows: int = 0
     delayed: int = EXACT_ONLY
     attempts: int = 4
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.attempts, (int, np.integer)) and not isinstance(self.attempts, bool)
+        if not whole or not 1 <= self.attempts <= MOST_SCREENED_ATTEMPTS:
+            raise ValueError(
+                f"attempts must be a whole number from 1 to {MOST_SCREENED_ATTEMPTS}, got {self.attempts!r}"
+            )
 
     @property
     def approximate(self) -> bool:

@@ -1,4 +1,4 @@
-"""A whole state from the prior: what a replica at inverse temperature 0 does in the place of a sweep."""
+"""A whole state from the prior: a replica at inverse temperature 0 draws one instead of a sweep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_DRAWS = 64
 
 @internal
 def prior_scalars(settings, state, attempt):
-    """Scales, dispersion and intercept; those that are held keep their values."""
+    """Draw scales, dispersion and intercept; fixed ones keep their values."""
     if settings.learn_b_gamma:
         variate = gamma_variate(state, FOR_SCALES, 2 * attempt, settings.b_gamma_shape)
         state.scalar[B_GAMMA] = settings.b_gamma_scale / variate

@@ -100,7 +100,7 @@ def sweep_subset(problem, settings, state, work, warming_up):
 
 @internal
 def next_sweep(problem, settings, state, work, index, warmup):
-    """One sweep of whichever kind; False if it was stopped half-way."""
+    """One sweep, on all rows or on a subset; False if it was stopped half-way."""
     if sees_subsets_alone(work):
         return sweep_subset(problem, settings, state, work, index < warmup)
     if work.batch != 0:

@@ -150,7 +150,7 @@ class Replicas:
         return [*(adaptation_sweeps(warmup, tempering.swap_every) if tempering.adapt else []), warmup]
 
     def change_ladder(self, adapt: bool) -> None:
-        """Count anew, after adapting the temperatures to what was counted if they may still change."""
+        """Reset the counts; adapt the temperatures to them before, if these may still change."""
         temperature = self.status().temperature
         if adapt:
             rejection = self.status().rejection
@@ -229,7 +229,7 @@ class ReplicaSet(Replicas):
     watched : (W,) int, optional
         Rows whose fit is kept in every draw.
     in_parts : bool
-        Replicas run one at a time, see `raytpnn.chains.work.parts`: they share their scratch space.
+        Replicas run one at a time, see `raytpnn.chains.work.replica_parts`: they share their scratch space.
     """
 
     def __init__(

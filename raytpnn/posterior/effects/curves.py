@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ from raytpnn.data.encoding.bins import Bins
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.forward.packs import pack_by_draw
 from raytpnn.forward.prediction import Predictor
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 
 __all__ = ["component_curve", "credible_bands"]
 
-# Points a feature in the default grid, by the number of features; beyond them, the last one.
+# Points of each feature in the default grid, by the number of features; beyond them, the last one.
 GRID_POINTS = (255, 40, 14, 7)
+# Points of a default grid in all: 14 for each of three features. With 4,000 draws they take 88 MB.
+MAX_POINTS = 14**3
 
 
 def component_curve(
@@ -27,7 +30,7 @@ def component_curve(
     bins: Bins,
     features: str | int | Sequence[str | int],
     grid: Any = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
 ) -> pd.DataFrame:
     """f_S at the points of a grid, with credible bands.
 
@@ -42,17 +45,18 @@ def component_curve(
     grid : DataFrame, mapping of name to values, or (m, |S|) array, optional
         Points on the original scale (0 or 1 for a level of a category). A mapping or table has a column a
         feature, an array columns in the order of `features`; NaN is missing. By default the products of
-        typical values of the bins: 255 of them for one feature, 40 each for two, 14 for three, then 7.
+        typical values of the bins: 255 of them for one feature, 40 each for two, 14 for three, then 7. Of
+        more than 2,744 products, at most 2,744 spread over all of them.
     level : float
         Posterior probability of the bands.
 
     Returns
     -------
     DataFrame
-        A row a point: a column a feature (ascending), `mean`, the pointwise band `low` and `high` (at each
-        point alone, f_S is within it with probability `level`, equal tails), and the simultaneous band
-        `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once with
-        probability `level`). Draws without the component count as f_S = 0.
+        One row per point: one column per feature (ascending), `mean`, the pointwise band `low` and `high`
+        (at each point alone, f_S is within it with probability `level`, equal tails), and the simultaneous
+        band `simultaneous_low` and `simultaneous_high` (f_S is within it at all points of the grid at once
+        with probability `level`). Draws without the component count as f_S = 0.
 
     Raises
     ------
@@ -113,8 +117,20 @@ def default_grid(encoder: Encoder, features: list[int]) -> dict[int, np.ndarray]
         typical = encoder.representatives(feature)
         place = np.unique(np.linspace(0, len(typical) - 1, min(len(typical), most)).round().astype(int))
         axes.append(typical[place])
-    combined = np.array(list(product(*axes)))
-    return {feature: combined[:, i] for i, feature in enumerate(features)}
+    lengths = [len(axis) for axis in axes]
+    total = math.prod(lengths)
+    number = np.arange(total) if total <= MAX_POINTS else spread_over(total)
+    places = np.unravel_index(number, lengths)
+    return {feature: axis[place] for feature, axis, place in zip(features, axes, places, strict=True)}
+
+
+def spread_over(total: int) -> np.ndarray:
+    """At most `MAX_POINTS` different numbers below `total`, ascending, spread by the golden ratio.
+
+    Evenly spaced numbers would hit few values of the last features: a step may be a multiple of a length.
+    """
+    share = (np.arange(MAX_POINTS) + 0.5) * ((math.sqrt(5.0) - 1.0) / 2.0) % 1.0
+    return np.unique((share * total).astype(np.int64))
 
 
 def read_grid(encoder: Encoder, features: list[int], grid: Any) -> dict[int, np.ndarray]:
@@ -157,4 +173,5 @@ def evaluate(
         code = np.searchsorted(encoder.bin_edges(feature), points[feature], side="right")
         code[np.isnan(points[feature])] = bins.missing_code
         codes[np.searchsorted(ensemble.used, feature)] = code
-    return predictor.latent(codes, np.zeros(m), pack_by_draw(ensemble, only=component))
+    term = np.flatnonzero(ensemble.component == component)
+    return predictor.latent(codes, np.zeros(m), pack_by_draw(ensemble, term))

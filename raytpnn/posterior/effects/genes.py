@@ -11,6 +11,7 @@ import pandas as pd
 from raytpnn.data.gene_symbols import Annotation
 from raytpnn.forward.ensemble import Ensemble
 from raytpnn.forward.norms import Norms, gathered
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.columns import column_norms
 from raytpnn.posterior.effects.components import by_importance, check_level
 
@@ -25,7 +26,7 @@ ENTRIES = 1 << 22
 DIRECTIONS = {1: ("down", "up"), 2: ("opposite", "together")}
 
 
-def gene_table(post: Fitted, level: float = 0.95) -> pd.DataFrame:
+def gene_table(post: Fitted, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
     """Genes, and combinations of genes that act together, by importance.
 
     All probes of a gene count as one: in every draw their effects are added up before the size of the sum is

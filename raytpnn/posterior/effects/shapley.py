@@ -50,7 +50,11 @@ def shapley_intervals(
     table = np.zeros((n, len(columns), 3))
     table[:, :, 0] = mean
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    # A value that differs from 0 in so few draws has both quantiles at 0.
+    few = int(tails[0] * (ensemble.n_draws - 1))
     for i, feature in enumerate(columns):
+        if len(np.unique(ensemble.draw[ensemble.terms_with([feature])[0]])) <= few:
+            continue
         for rows, values in shapley_of_draws(predictor, codes, [feature]):
             table[rows, i, 1:] = np.quantile(values, tails, axis=0).T
     labels = pd.MultiIndex.from_product(
@@ -79,13 +83,13 @@ def shapley_of_draws(
         At most 64 MB. Nothing is given if no draw uses any of the features: the values are 0.
     """
     ensemble = predictor.ensemble
-    wanted = set(features)
-    held = np.array([len(wanted.intersection(component)) for component in ensemble.components], np.int64)
-    if not np.any(held):
+    term, held = ensemble.terms_with(features)
+    if not len(term):
         return
     # What features get of a term is the term with its coefficient times their share among its features.
-    share = (held / np.maximum(ensemble.order, 1))[ensemble.component]
-    shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=ensemble.terms.beta * share)))
-    packs = pack_by_draw(ensemble, only=held > 0)
+    beta = ensemble.terms.beta.copy()
+    beta[term] *= held / np.diff(ensemble.terms.start)[term]
+    shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=beta)))
+    packs = pack_by_draw(ensemble, term)
     for rows in row_blocks(codes.shape[1], max(LATENT_ENTRIES // ensemble.n_draws, 1)):
         yield rows, shared.latent(codes[:, rows], np.zeros(rows.stop - rows.start), packs)

@@ -13,12 +13,14 @@ from raytpnn.forward.norms import evenly_spaced
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["Loo", "psis_loo"]
+__all__ = ["Loo", "good_k", "psis_loo", "relative_efficiency", "smoothed_weights"]
 
 # Rows whose likelihoods stand for all when the relative efficiency of the draws is estimated.
 EFFICIENCY_ROWS = 64
 # A tail of importance weights is a fifth of the draws, and needs five of them.
 LEAST_DRAWS = 25
+# Log-likelihoods no further apart than this are the same.
+SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,13 @@ def psis_loo(posterior: Posterior, max_rows: int | None = None) -> Loo:
         rows=rows,
         elpd_rows=elpd_rows,
         pareto_k=np.concatenate(shape),
-        good_k=float(min(1.0 - 1.0 / np.log10(n_draws), 0.7)),
+        good_k=good_k(n_draws),
     )
+
+
+def good_k(n_draws: int) -> float:
+    """Shape of a tail of importance weights up to which so many draws give a reliable estimate."""
+    return float(min(1.0 - 1.0 / np.log10(n_draws), 0.7))
 
 
 def smoothed_weights(log_likelihood: np.ndarray, efficiency: float) -> tuple[np.ndarray, np.ndarray]:
@@ -130,15 +137,23 @@ def smoothed_weights(log_likelihood: np.ndarray, efficiency: float) -> tuple[np.
     log_weight : (D, n)
         Smoothed, and normalised. Raw where the tail allows no fit.
     k : (n,)
-        Shape of the tail, infinite where it allows no fit.
+        Shape of the tail, infinite where it allows no fit; 0 where the likelihood is the same in all draws,
+        so that leaving the row out changes nothing.
     """
     from arviz_stats.base import array_stats
     from scipy.special import logsumexp
 
+    n_draws, n_rows = log_likelihood.shape
+    log_weight, k = np.full((n_draws, n_rows), -np.log(n_draws)), np.zeros(n_rows)
+    varying = np.flatnonzero(np.ptp(log_likelihood, axis=0) > SAME)
+    if not len(varying):
+        return log_weight, k
     # Ties and extreme ratios make the fit of the tail divide by 0 or overflow; what is lost is caught below.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_weight, k = array_stats.psislw(np.ascontiguousarray(log_likelihood.T), r_eff=efficiency)
-    log_weight, k = np.array(log_weight).T, np.array(k, np.float64)
+        found, shape = array_stats.psislw(
+            np.ascontiguousarray(log_likelihood[:, varying].T), r_eff=efficiency
+        )
+    log_weight[:, varying], k[varying] = np.array(found).T, shape
     lost = ~np.all(np.isfinite(log_weight), axis=0) | ~np.isfinite(k)
     raw = -log_likelihood[:, lost]
     log_weight[:, lost] = raw - logsumexp(raw, axis=0)

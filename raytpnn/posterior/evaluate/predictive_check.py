@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from raytpnn.families import Family
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["predictive_check"]
 
 
 def predictive_check(
-    posterior: Posterior, draws: int = 1000, level: float = 0.95, seed: int = 0
+    posterior: Posterior, draws: int = 1000, level: float = CREDIBLE_LEVEL, seed: int = 0
 ) -> pd.DataFrame:
     """Compare statistics of the training response with those of simulated ones.
 
@@ -66,7 +67,7 @@ def predictive_check(
 
 
 class Running:
-    """Statistics of responses that come in blocks of rows, one set a draw.
+    """Statistics of responses that come in blocks of rows, one set per draw.
 
     Parameters
     ----------

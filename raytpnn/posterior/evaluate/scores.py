@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.families import Family
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.parallel.threads import run_all
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def support(family: Family, f: np.ndarray, nuisance: np.ndarray) -> tuple[float,
     return low, float(np.max(family.quantile(np.asarray(1.0 - family.tail), f, nuisance)))
 
 
-def score(posterior: Posterior, X: Any, y: Any, offset: Any = None, level: float = 0.9) -> dict[str, float]:
+def score(
+    posterior: Posterior, X: Any, y: Any, offset: Any = None, level: float = CREDIBLE_LEVEL
+) -> dict[str, float]:
     """All scores that suit the family, on rows not used for fitting.
 
     Parameters

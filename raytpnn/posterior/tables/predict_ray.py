@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.parallel.ordered_map import TASKS_A_CORE, node_address, shared_in_order
-from raytpnn.parallel.ordered_map import ray_is_connected as connected
-from raytpnn.parallel.threads import at_most
+from raytpnn.parallel.ordered_map import TASKS_PER_CORE, in_order
+from raytpnn.parallel.ray_tasks import cluster_cores, node_address
 from raytpnn.posterior.tables.predict_table import Wanted, predict_piece
 from raytpnn.posterior.tables.table_pieces import Piece
 
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["connected", "predict_pieces"]
+__all__ = ["predict_pieces"]
 
 
 def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted) -> Iterator[pa.Table]:
-    """Predictions of all pieces, in order, as a table a batch.
+    """Predictions of all pieces, in order, one table per batch.
 
     The posterior is put into the object store once. Only a few results wait there at a time: a task starts
     when an earlier one has been written.
@@ -34,8 +33,8 @@ def predict_pieces(posterior: Posterior, pieces: Sequence[Piece], wanted: Wanted
     pieces : sequence of Piece
     wanted : Wanted
     """
-    work = partial(run_piece, wanted=wanted)
-    for tables in shared_in_order(work, for_prediction(posterior), pieces, TASKS_A_CORE):
+    work = partial(run_piece, for_prediction(posterior), wanted=wanted)
+    for tables in in_order(work, pieces, "ray", max(2, TASKS_PER_CORE * cluster_cores())):
         yield from tables
 
 
@@ -49,11 +48,10 @@ def for_prediction(posterior: Posterior) -> Posterior:
 
 
 def run_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> list[pa.Table]:
-    """Predict one piece on one core: what a task does."""
+    """Predict one piece: what a task does."""
     if not piece.path.is_file():
         raise FileNotFoundError(
             f"node {node_address()} does not see {str(piece.path)!r}; put the files where all nodes of the "
             "cluster see them, or give executor='threads'"
         )
-    with at_most(1):
-        return list(predict_piece(posterior, piece, wanted))
+    return list(predict_piece(posterior, piece, wanted))

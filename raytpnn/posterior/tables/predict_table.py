@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.data.tables.tables import quoted
+from raytpnn.numerics.level import CREDIBLE_LEVEL
+from raytpnn.parallel.ordered_map import on_ray
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.posterior.tables.table_files import write_tables
 from raytpnn.posterior.tables.table_pieces import Columns, Piece, batches, parquet_files, pieces
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["Wanted", "predict_piece", "predict_table"]
-
-EXECUTORS = ("auto", "ray", "threads")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def predict_table(
     posterior: Posterior,
     source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
-    level: float | None = 0.9,
+    level: float | None = CREDIBLE_LEVEL,
     keep: Sequence[str] = (),
     offset: str | None = None,
     batch_rows: int = 65_536,
@@ -131,20 +131,12 @@ def check_wanted(
 
 
 def runs_on_ray(executor: str, n_pieces: int) -> bool:
-    """Whether pieces go to Ray."""
-    if executor not in EXECUTORS:
-        raise ValueError(f"unknown executor {executor!r}; choose one of {', '.join(EXECUTORS)}")
-    if executor == "threads" or (executor == "auto" and n_pieces == 1):
-        return False
-    from raytpnn.posterior.tables.predict_ray import connected
-
-    if executor == "ray" and not connected():
-        raise ValueError("executor='ray' needs a connection to Ray: call ray.init() first")
-    return connected()
+    """Whether pieces go to Ray; one piece alone is not sent there unless that is asked for."""
+    return on_ray(executor) and (executor == "ray" or n_pieces > 1)
 
 
 def predict_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> Iterator[pa.Table]:
-    """Predictions of a piece beside the columns to keep, a table a batch."""
+    """Predictions of a piece beside the columns to keep, one table per batch."""
     others = [*wanted.keep, *([wanted.offset] if wanted.offset else [])]
     for columns, beside in batches(posterior, piece, others, wanted.batch_rows):
         yield predicted(posterior, columns, beside, wanted)

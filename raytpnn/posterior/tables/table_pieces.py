@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.data.tables.parquet_pieces import Piece, open_parquet, parquet_files, pieces
+from raytpnn.data.tables.parquet_pieces import Piece, open_parquet, parquet_files, pieces, read_batches
 from raytpnn.data.tables.tables import Table, quoted
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ def batches(
     posterior: Posterior, piece: Piece, others: Sequence[str], batch_rows: int
 ) -> Iterator[tuple[Columns, pa.Table]]:
     """Rows of a piece to predict, and the other columns asked for, at most `batch_rows` at a time."""
-    import pyarrow as pa
-
     with open_parquet(piece.path) as file:
         place = input_columns(posterior, file, piece.path, others)
         absent = [name for name in others if name not in file.schema_arrow.names]
@@ -33,11 +31,8 @@ def batches(
             raise ValueError(f"{str(piece.path)!r} has no column {absent[0]!r}")
         # Without any column there would be nothing to count the rows by.
         read = list(dict.fromkeys([*place.values(), *others])) or file.schema_arrow.names[:1]
-        groups = list(range(piece.first, piece.last))
-        for batch in file.iter_batches(batch_rows, row_groups=groups, columns=read):
-            if batch.num_rows:
-                table = pa.Table.from_batches([batch])
-                yield Columns(posterior, table, place), table.select(list(others))
+    for _, table in read_batches(piece, read, batch_rows):
+        yield Columns(posterior, table, place), table.select(list(others))
 
 
 def input_columns(

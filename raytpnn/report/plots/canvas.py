@@ -53,7 +53,7 @@ def matplotlib_module() -> Any:
 
 
 def start_axes(ax: Axes | None, height: float = 3.0) -> Axes:
-    """Give the given axes, or that of a new pyplot figure."""
+    """The given axes, or the axes of a new pyplot figure."""
     matplotlib_module()
     if ax is not None:
         return ax

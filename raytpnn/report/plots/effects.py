@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.posterior.effects.curves import credible_bands
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten
@@ -30,16 +31,16 @@ def plot_effect(
     post: Posterior,
     feature: str | int,
     ax: Axes | None = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
     rug: bool = True,
     legend: bool = True,
 ) -> Axes:
     """Draw the main effect of a feature, or of a whole column of categories.
 
     A number is a line with two bands; a level of a category, an indicator or a feature of two values is a
-    pair of bars; a column of text is a bar a level. The dark band (thick whisker) is pointwise: at each value
-    alone the effect lies within it with probability `level`. The light band (thin whisker) is simultaneous:
-    with that probability the effect lies within it at all values at once.
+    pair of bars; a text column has one bar per level. The dark band (thick whisker) is pointwise: at each
+    value alone the effect lies within it with probability `level`. The light band (thin whisker) is
+    simultaneous: with that probability the effect lies within it at all values at once.
 
     Parameters
     ----------

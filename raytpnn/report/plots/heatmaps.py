@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import component_label, latent_unit, number, percent, plot_text, shorten
 from raytpnn.report.plots.canvas import start_axes
@@ -27,7 +28,7 @@ FEW_VALUES = 8
 
 
 def plot_interaction(
-    post: Posterior, features: Sequence[str | int], ax: Axes | None = None, level: float = 0.95
+    post: Posterior, features: Sequence[str | int], ax: Axes | None = None, level: float = CREDIBLE_LEVEL
 ) -> Axes:
     """Draw an interaction of two features as a heat map of its posterior mean.
 

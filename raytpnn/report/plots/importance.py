@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.report.names import component_label, latent_unit, percent, plot_text, shorten_all
 from raytpnn.report.plots.canvas import GREY, LINE, POINTWISE, say_empty, start_axes
 
@@ -26,7 +27,9 @@ def bars_height(bars: int) -> float:
     return 0.9 + 0.26 * (bars + LEGEND_ROWS)
 
 
-def plot_importance(post: Posterior, top: int = 15, ax: Axes | None = None, level: float = 0.95) -> Axes:
+def plot_importance(
+    post: Posterior, top: int = 15, ax: Axes | None = None, level: float = CREDIBLE_LEVEL
+) -> Axes:
     """Draw the importance of the leading components with its posterior interval.
 
     The importance of a component is the root of its mean square over the training rows, in the units of f.

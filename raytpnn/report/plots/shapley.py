@@ -1,4 +1,4 @@
-"""Shapley values of many rows, a strip of dots a feature."""
+"""Shapley values of many rows, one strip of dots per feature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_ROWS = 400
 def plot_shapley(
     post: Posterior, X: Any = None, top: int = 12, ax: Axes | None = None, level: float | None = None
 ) -> Axes:
-    """Draw the Shapley values of the leading features: a dot a row.
+    """Draw the Shapley values of the leading features: one dot per row.
 
     A feature's Shapley value at a row is its fair share of f there: of every component, each of its features
     gets an equal part. Dots are posterior means, exact and not sampled. Colour is the feature's rank among

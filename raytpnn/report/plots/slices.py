@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import component_label, latent_unit, number, percent, plot_text, shorten
 from raytpnn.report.plots.canvas import start_figure
@@ -29,7 +30,7 @@ def plot_slices(
     post: Posterior,
     features: Sequence[str | int],
     figure: Figure | SubFigure | None = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
 ) -> np.ndarray:
     """Draw an interaction of three features: heat maps of two at some values of the third.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.forward.packs import pack_by_draw
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.columns import column_groups
 from raytpnn.posterior.effects.components import check_level
 from raytpnn.report.names import TIMES, latent_unit, number, percent, plot_text, shorten
@@ -53,7 +54,7 @@ class Explanation:
     level: float
 
 
-def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Explanation:
+def explain(post: Posterior, row: Rows, top: int = 8, level: float = CREDIBLE_LEVEL) -> Explanation:
     """Take apart f at one row.
 
     Parameters
@@ -62,7 +63,7 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Ex
     row : Rows
         One row.
     top : int
-        Sets of columns told apart.
+        Sets of columns that are shown separately.
     level : float
         Posterior probability of the intervals, with equal tails.
     """
@@ -78,7 +79,8 @@ def explain(post: Posterior, row: Rows, top: int = 8, level: float = 0.95) -> Ex
     leading = [int(g) for g in np.argsort(-np.abs(means), kind="stable")[:top] if means[g] != 0.0]
     ends = np.empty((2, len(leading)))
     for i, group in enumerate(leading):
-        f = post.predictor.latent(row.codes, np.zeros(1), pack_by_draw(ensemble, only=column == group))
+        term = np.flatnonzero(column[ensemble.component] == group)
+        f = post.predictor.latent(row.codes, np.zeros(1), pack_by_draw(ensemble, term))
         ends[:, i] = np.quantile(f[:, 0], [(1 - level) / 2, (1 + level) / 2])
     names = list(groups)
     labels = [group_label(post, names[group], row) for group in leading]
@@ -107,7 +109,7 @@ def plot_waterfall(
     row: int = 0,
     top: int = 8,
     ax: Axes | None = None,
-    level: float = 0.95,
+    level: float = CREDIBLE_LEVEL,
     offset: Any = None,
 ) -> Axes:
     """Draw how components add up to f at one row.

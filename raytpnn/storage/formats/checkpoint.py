@@ -167,6 +167,7 @@ def good_blocks(
     chains: int,
     watched: bool = True,
     dropped: int = 0,
+    contents: dict[str, bytes] | None = None,
 ) -> tuple[dict[tuple[int, int], Checkpoint], list[str]]:
     """Look at every block of a run.
 
@@ -182,6 +183,8 @@ def good_blocks(
         Whether what was watched is wanted: of many chains it takes much memory.
     dropped : int
         Sweeps whose draws do not count any more: blocks that end before are good without their draws.
+    contents : dict of str to bytes, optional
+        Takes what was read of the draws, by name, for who needs them later.
 
     Returns
     -------
@@ -197,7 +200,7 @@ def good_blocks(
     def look(where: tuple[int, int]) -> Checkpoint | str | None:
         try:
             extent = blocks[where[1]]
-            seen = good_block(place, plan, *where, extent, draws=sum(extent) > dropped)
+            seen = good_block(place, plan, *where, extent, sum(extent) > dropped, contents)
             if seen is None:
                 return None
             return replace(seen, state=b"", watched=seen.watched if watched else b"")
@@ -215,9 +218,18 @@ def good_blocks(
 
 
 def good_block(
-    place: Place, plan: str, chain: int, block: int, extent: tuple[int, int], draws: bool = True
+    place: Place,
+    plan: str,
+    chain: int,
+    block: int,
+    extent: tuple[int, int],
+    draws: bool = True,
+    contents: dict[str, bytes] | None = None,
 ) -> Checkpoint | None:
-    """Checkpoint of a block, verified, its draws too unless told otherwise; None if it has another length."""
+    """Checkpoint of a block, verified, with `draws` its draws too; None if it has another length.
+
+    `contents` takes what was read of the draws, by name.
+    """
     checkpoint = Checkpoint.read(place, chain, block)
     if checkpoint.plan != plan:
         raise RunError(f"{place.name_of(checkpoint_name(chain, block))} belongs to another run")
@@ -225,18 +237,21 @@ def good_block(
     if (checkpoint.first, checkpoint.sweeps) != extent:
         return None
     if draws:
-        verify_draws(place, checkpoint)
+        name, data = verify_draws(place, checkpoint)
+        if data and contents is not None:
+            contents[name] = data
     return checkpoint
 
 
-def verify_draws(place: Place, checkpoint: Checkpoint) -> None:
-    """Compare the draws of a block with the checksum in its checkpoint."""
-    if checkpoint.draws_sha256 is None:
-        return
+def verify_draws(place: Place, checkpoint: Checkpoint) -> tuple[str, bytes]:
+    """Compare the draws of a block with the checksum in its checkpoint; name and content of their file."""
     name = draws_name(checkpoint.chain, checkpoint.block)
+    if checkpoint.draws_sha256 is None:
+        return name, b""
     try:
         data = place.read(name)
     except FileNotFoundError:
         raise RunError(f"{place.name_of(name)} is missing") from None
     if sha256_of_bytes(data) != checkpoint.draws_sha256:
         raise RunError(f"{place.name_of(name)} is damaged: its SHA-256 is not the one in its checkpoint")
+    return name, data

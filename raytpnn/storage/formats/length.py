@@ -45,7 +45,7 @@ class Counted:
     warmup : int
         Sweeps thrown away at the start.
     thin : int
-        Sweeps a draw.
+        Sweeps per draw.
     first, step : int
         The same by the numbers that draws have in the run's files: those from `first` on count whose number
         plus one is a multiple of `step`.
@@ -77,7 +77,7 @@ class Length:
         Kept of each chain, after `warmup + draws * thin` sweeps. None: as many as it takes to converge, see
         `counted`.
     thin : int
-        Sweeps a draw; without `draws`, at least.
+        Sweeps per draw; without `draws`, at least.
     block_sweeps : int
     max_sweeps : int or None
         Most sweeps of a chain, if `draws` is None.
@@ -130,7 +130,7 @@ class Length:
         return Counted(sweeps, warmup, thin, first, step, max(0, sweeps - warmup) // thin)
 
     def thin_of(self, block: int) -> int:
-        """Sweeps a draw in a block: what holds at its end. Later it can only be a multiple of that."""
+        """Sweeps per draw in a block: what holds at its end. Later it can only be a multiple of that."""
         return self.counted(self.sweeps_of(block + 1)).thin
 
     def numbers_of(self, block: int) -> np.ndarray:

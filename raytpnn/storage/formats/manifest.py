@@ -40,16 +40,16 @@ CHECKSUM = "checksum"
 
 def as_json(manifest: dict[str, Any]) -> bytes:
     """Content of the file, with its checksum."""
-    told = plain(manifest)
-    told[CHECKSUM] = checksum_of(told)
-    return (json.dumps(told, indent=1, allow_nan=False) + "\n").encode()
+    content = plain(manifest)
+    content[CHECKSUM] = checksum_of(content)
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
 def checksum_of(manifest: dict[str, Any]) -> str:
     """SHA-256 of a manifest without its checksum: keys sorted, no spaces."""
-    told = {name: value for name, value in manifest.items() if name != CHECKSUM}
+    content = {name: value for name, value in manifest.items() if name != CHECKSUM}
     try:
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     except RecursionError:
         raise ValueError("its lists or objects are nested too deeply") from None
     return hashlib.sha256(text.encode()).hexdigest()

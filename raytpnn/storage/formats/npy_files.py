@@ -32,14 +32,14 @@ def npy_header(file: Any, size: int) -> tuple[tuple[int, ...], np.dtype, int]:
     begin = len(start) + length
     # Not by NumPy's own reader: of a header that is no Python it raises errors of many kinds.
     try:
-        told = ast.literal_eval(file.read(length).decode("latin1").strip())
+        header = ast.literal_eval(file.read(length).decode("latin1").strip())
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        told = None
-    if not isinstance(told, dict) or set(told) != {"descr", "fortran_order", "shape"}:
+        header = None
+    if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
         raise ValueError("its header does not describe an array")
-    shape, dtype = told["shape"], np.lib.format.descr_to_dtype(told["descr"])
+    shape, dtype = header["shape"], np.lib.format.descr_to_dtype(header["descr"])
     plain = isinstance(shape, tuple) and all(type(extent) is int and extent >= 0 for extent in shape)
-    if not plain or told["fortran_order"] is not False or dtype.hasobject:
+    if not plain or header["fortran_order"] is not False or dtype.hasobject:
         raise ValueError(f"it holds an array of type {dtype} and shape {shape!r:.60} that cannot be used")
     wanted = begin + math.prod(shape) * dtype.itemsize
     if wanted != size:

@@ -188,8 +188,8 @@ def check_pages(read: Reader, last: int, meta: dict[int, Any]) -> None:
     for header in pages(read, begin, end):
         if count(header, PAGE_UNCOMPRESSED) > uncompressed:
             raise ValueError("a page of it says that it is larger than its column")
-        told = [header[kind] for kind in PAGE_KINDS if kind in header]
-        if any(count(page, 1) > max(values, uncompressed) for page in told):
+        details = [header[kind] for kind in PAGE_KINDS if kind in header]
+        if any(count(page, 1) > max(values, uncompressed) for page in details):
             raise ValueError("a page of it says that it has more values than its column")
 
 

@@ -11,4 +11,5 @@ identity      Which process this is, and whether another one is still there.
 place         A folder on a local disk or in an object store, written so that no reader ever sees half a file.
 retry         Storage errors that pass: tried again with growing pauses, for as long as patience lasts.
 uris          URIs as they may be printed and stored.
+verified      Files of a run that are what its manifest says they are.
 """

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from raytpnn.storage.places.identity import is_alive, own_process
 
-__all__ = ["PARTIAL", "create_file", "part_name", "replace_file", "sweep", "sync_files", "sync_soon"]
+__all__ = ["PARTIAL", "create_file", "part_name", "remove_parts", "replace_file", "sync_files", "sync_soon"]
 
 PARTIAL = ".part"
 NAME = re.compile(r"\.(?P<machine>[0-9a-f]{12})-(?P<pid>\d+)-(?P<started>\d+)-\w+\.part$")
@@ -165,7 +165,7 @@ def sync_soon(path: Path) -> None:
     _syncer.add(path)
 
 
-def sweep(folder: Path, now: float | None) -> None:
+def remove_parts(folder: Path, now: float | None) -> None:
     """Remove what writers that are gone left beside files.
 
     Parameters

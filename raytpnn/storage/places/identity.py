@@ -19,7 +19,7 @@ ENDED = ("Z", "X", "x")
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told apart from any other on any machine.
+    """A process, distinct from any other on any machine.
 
     Attributes
     ----------
@@ -71,16 +71,16 @@ def is_alive(machine: str, pid: int, started: int) -> bool | None:
 @functools.cache
 def own_machine() -> str:
     """Names this machine since it was started, and the container that this process is in."""
-    told = [socket.gethostname()]
+    names = [socket.gethostname()]
     for read in (
         lambda: Path("/proc/sys/kernel/random/boot_id").read_text(),
         lambda: os.readlink("/proc/self/ns/pid"),
     ):
         try:
-            told.append(read())
+            names.append(read())
         except OSError:
-            told.append("")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+            names.append("")
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
 
 
 def own_process() -> Process:

@@ -21,8 +21,8 @@ from raytpnn.storage.places.atomic_files import (
     PARTIAL,
     create_file,
     part_name,
+    remove_parts,
     replace_file,
-    sweep,
     sync_files,
 )
 from raytpnn.storage.places.cache import kept_copy, sha256_of_file
@@ -263,7 +263,7 @@ class Place:
             else patiently(lambda: self.remote.open_input_file(f"{self.base}/{name}"), self.patience)
         )
 
-    def sweep_up(self, fresh: str | None = None) -> None:
+    def remove_leftovers(self, fresh: str | None = None) -> None:
         """Remove what writers that were killed left behind, and nothing of those that are alive.
 
         `fresh` is a file that was written just now: its time is that of the disk's clock.
@@ -274,7 +274,7 @@ class Place:
         if fresh is not None:
             with suppress(FileNotFoundError):
                 now = (self.path / fresh).stat().st_mtime
-        sweep(self.path, now)
+        remove_parts(self.path, now)
 
     @contextmanager
     def new_folder(self, replace: bool = False) -> Iterator[Path]:

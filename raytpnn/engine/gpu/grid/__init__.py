@@ -4,7 +4,7 @@ In: a problem whose rows lie on devices. Out: the same draws as on a CPU.
 
 callbacks     The way from the compiled moves to rows that lie on devices.
 chain         One chain whose rows lie on one or several devices: the moves run here, passes over rows there.
-choice        When one chain at a time on a whole device is quicker than one block of threads a chain.
+choice        When one chain at a time on a whole device is quicker than one block of threads per chain.
 command       One command to the kernels of `rows_grid.cu`, and its bytes.
 meeting       Where processes with devices join the sums of their stripes.
 rows          Passes over rows that lie on devices: what the moves ask for, in as few launches as can be.

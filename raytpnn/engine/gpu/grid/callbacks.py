@@ -95,38 +95,38 @@ def evaluate(
 
 @internal
 def phi_moments(problem, work, row):
-    """The two sums come back in work.block, which nobody else uses here."""
+    """The two sums come back in work.block, which is otherwise unused here."""
     call_host(work, PHI_MOMENTS, row, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
     return work.block[0, 0], work.block[0, 1]
 
 
 @internal
 def replace_term(problem, work, k, old_beta, row, new_beta):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     call_host(work, REPLACE_TERM, k, row, 0, 0, 0, 0, 0, old_beta, new_beta, 0.0)
 
 
 @internal
 def copy_phi(problem, work, source, target):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     call_host(work, COPY_PHI, source, target, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def take_trial_fit(problem, work):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     call_host(work, TAKE_TRIAL_FIT, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def shift_fit(problem, work, amount):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     call_host(work, SHIFT_FIT, 0, 0, 0, 0, 0, 0, 0, amount, 0.0, 0.0)
 
 
 @internal
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     at = np.int64(coefficients.ctypes.data)
     call_host(work, FIT_FROM_TERMS, K, at, address, 0, 0, 0, 0, intercept, 0.0, 0.0)
 
@@ -145,7 +145,7 @@ def score_of_terms(problem, work, K, out):
 
 @internal
 def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
-    """No sum: nobody waits."""
+    """No sum, so that the host does not wait."""
     call_host(work, CHANGE_TRIAL_FIT, address, old_row, new_row, 0, 0, 0, 0, old_beta, new_beta, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""When one chain at a time on a whole device is quicker than one block of threads a chain.
+"""When one chain at a time on a whole device is quicker than one block of threads per chain.
 
 An estimate from kernels/README.md, not a measurement. One block of threads has the share of a device's
 bandwidth that one of `BLOCKS_OF_MULTIPROCESSOR` on each multiprocessor has; a chain in a grid has all of it,

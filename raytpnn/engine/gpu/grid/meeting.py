@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.engine.chain import Place, take_place
+from raytpnn.engine.chain import ShardPlace, take_place
 from raytpnn.engine.exchange.meeting import Meeting
 from raytpnn.engine.jit.function_table import compile_unit, slot_of
 from raytpnn.engine.problem import new_record_of
@@ -14,7 +14,7 @@ from raytpnn.numerics.lanes import STRIPES
 __all__ = ["StripeExchange", "seat_of", "stripes_at"]
 
 
-def seat_of(place: Place) -> np.record:
+def seat_of(place: ShardPlace) -> np.record:
     """Scratch space that knows its place and nothing else.
 
     The chain's own is that of a chain that is alone: its passes over rows have met the others already.
@@ -25,7 +25,7 @@ def seat_of(place: Place) -> np.record:
     return record
 
 
-def stripes_at(place: Place) -> tuple[int, int]:
+def stripes_at(place: ShardPlace) -> tuple[int, int]:
     """First of a shard's stripes, and where they end."""
     share = STRIPES // place.shards
     return share * place.shard, share * (place.shard + 1)
@@ -42,7 +42,7 @@ class StripeExchange:
 
     def __init__(self, meeting: Meeting) -> None:
         self.meeting = meeting
-        self.low, self.high = stripes_at(Place(meeting.shards, meeting.shard))
+        self.low, self.high = stripes_at(ShardPlace(meeting.shards, meeting.shard))
         # Sums of a stripe for which the room of an exchange is wide enough.
         self.width = meeting.capacity // STRIPES
 

@@ -33,7 +33,7 @@ Exchange = Callable[[np.ndarray], np.ndarray]
 
 
 class Change(NamedTuple):
-    """A fit with new_beta * phi[new_row] in the place of old_beta * phi[old_row], and a dispersion."""
+    """A fit in which new_beta * phi[new_row] replaces old_beta * phi[old_row], and a dispersion."""
 
     of_trial: bool = False
     old_row: int = 0
@@ -207,7 +207,7 @@ class GridRows:
         self.moments[:2] = self.known_moments[row]
 
     def replace_term(self, k: int, old_beta: float, row: int, new_beta: float) -> None:
-        """Put one term in the place of another, in fit and phi."""
+        """Replace one term by another in fit and phi."""
         self._settle()
         self.accepted = Change(False, k, old_beta, row, new_beta)
         self._settle((row, k))
@@ -344,7 +344,7 @@ class GridRows:
         self._touched(build.target)
 
     def _flush(self) -> None:
-        """Build what is to be built, by a launch of its own."""
+        """Build the pending basis function by a launch of its own."""
         if self.build is not None:
             self._launch_pass("grid_pass", Change(), Command(), len(self.build.features), 1)
 
@@ -376,7 +376,7 @@ class GridRows:
         )
 
     def _pass(self, change: Change, need: int, row: int, second: int) -> np.ndarray:
-        """One pass over all rows, with what is to be built; returns its sums."""
+        """One pass over all rows, which also builds the pending basis function; returns its sums."""
         order = 0 if self.build is None else len(self.build.features)
         command = Command(need=need, row=row, second=second, columns=PASS_SUMS)
         self._launch_pass("grid_pass", change, command, order, 1)

@@ -159,7 +159,7 @@ class RowSet:
         self._launch(kernel, self.blocks * parts, shared)
 
     def _send(self, command: Command, numbers: np.ndarray | None = None) -> None:
-        """Upload a command to a stage that nobody reads any more."""
+        """Upload a command to a staging buffer that is no longer read."""
         if self.stage == STAGES:
             self.finish()
         memory, place = self._memory[self.stage], self._staged + self.stage * self.stage_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.convergence.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
-from raytpnn.posterior.compared import evidence_of
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import html
 from raytpnn.report.names import number, shorten
 from raytpnn.report.pictures import picture
@@ -25,12 +25,12 @@ WORST = 8
 def convergence_section(post: Posterior) -> str:
     """Answer in words, figures and pictures."""
     table = post.diagnostics()
-    answer = verdict_of(evidence_of(post), table)
+    answer = verdict_of(comparison_of(post), table)
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
     if post.config.get("tempering"):
-        parts += [html.heading("Replicas"), html.bullets(post.tempering().told())]
+        parts += [html.heading("Replicas"), html.bullets(post.tempering().sentences())]
     parts.append(
         html.note(
             "R-hat compares the spread between chains with the spread within them: 1 is agreement, below "
@@ -46,13 +46,13 @@ def convergence_section(post: Posterior) -> str:
             [
                 (
                     picture(lambda figure: plot_trace(post, figure=figure), height),
-                    "Trace plots of the log-likelihood and other scalars, a line a chain",
+                    "Trace plots of the log-likelihood and other scalars, one line per chain",
                     "Traces: each line is a chain over its draws. Converged chains are level and lie on top "
                     "of each other.",
                 ),
                 (
                     picture(lambda figure: plot_ranks(post, figure=figure), height),
-                    "Rank plots of the same scalars, a line a chain",
+                    "Rank plots of the same scalars, one line per chain",
                     "Ranks: how often each chain visits the low to high part of all draws. Converged chains "
                     "stay near the dashed line.",
                 ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.numerics.level import PERCENT
 from raytpnn.report import html
 from raytpnn.report.names import TIMES, latent_unit, shorten
 from raytpnn.report.pictures import picture
@@ -33,9 +34,10 @@ def effects_section(post: Posterior) -> str:
         html.paragraph(
             f"Effects are in {latent_unit(post)} and average to zero over the training data. Lines and bars "
             "are posterior means. The dark band or thick whisker is pointwise: at each value alone the "
-            "effect lies within it with probability 95%. The light band or thin whisker is simultaneous: "
-            "with probability 95% the effect lies within it at all values at once; judge shapes by this "
-            "one. Small marks at the bottom show where training rows are; far from them the prior speaks."
+            f"effect lies within it with probability {PERCENT}. The light band or thin whisker is "
+            f"simultaneous: with probability {PERCENT} the effect lies within it at all values at once; "
+            "judge shapes by this one. Small marks at the bottom show where training rows are; far from them "
+            "the prior speaks."
         )
     ]
     if chosen[1]:
@@ -107,7 +109,7 @@ def main_effect(post: Posterior, name: str) -> tuple[str, str, str]:
     address = picture(lambda f: plot_effect(post, name, f.subplots()), 2.9)
     return (
         address,
-        f"Main effect of {shorten(name, 80)} with 95% bands",
+        f"Main effect of {shorten(name, 80)} with {PERCENT} bands",
         f"Main effect of {shorten(name, 120)}.",
     )
 
@@ -116,7 +118,7 @@ def pair(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
     """Picture of two features."""
     label = TIMES.join(shorten(name, 60) for name in names)
     address = picture(lambda f: plot_interaction(post, names, f.subplots()), 3.3)
-    caption = f"{label}. Posterior mean; dots where the 95% simultaneous band excludes 0."
+    caption = f"{label}. Posterior mean; dots where the {PERCENT} simultaneous band excludes 0."
     return address, f"Heat map of the interaction {label}", caption
 
 
@@ -125,7 +127,9 @@ def triple(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
     label = TIMES.join(shorten(name, 60) for name in names)
     fewest = min(len(post.encoder.representatives(name)) for name in names)
     height = 0.7 + 2.1 * (2 if fewest <= 2 else 3)
-    caption = f"{label}. Posterior mean; dots where the 95% simultaneous band, over all maps, excludes 0."
+    caption = (
+        f"{label}. Posterior mean; dots where the {PERCENT} simultaneous band, over all maps, excludes 0."
+    )
     return (
         picture(lambda f: plot_slices(post, names, f), height),
         f"Heat maps of the interaction {label}",

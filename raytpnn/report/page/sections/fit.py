@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import PERCENT, TAILS
 from raytpnn.report import html
 from raytpnn.report.names import number, percent, shorten
 
@@ -84,8 +85,8 @@ def run_rows(post: Posterior) -> list[tuple[str, str]]:
     ]
     if post.family.dispersion:
         name, values = post.family.noise(post.draws.nuisance)
-        low, high = np.quantile(values, [0.025, 0.975])
-        rows.append((name, f"{number(low)} to {number(high)} (95% posterior interval)"))
+        low, high = np.quantile(values, TAILS)
+        rows.append((name, f"{number(low)} to {number(high)} ({PERCENT} posterior interval)"))
     counted = config.get("counted") or config
     if "sweeps" in counted:
         rows.append(("Sweeps, until the chains agreed or the limit", f"{counted['sweeps']:,} a chain"))

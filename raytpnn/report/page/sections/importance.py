@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.data.encoding.encoder import LEVEL
+from raytpnn.numerics.level import PERCENT
 from raytpnn.posterior.effects.genes import BETWEEN
 from raytpnn.report import html
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
@@ -61,9 +62,9 @@ def importance_section(post: Posterior) -> str:
             [
                 (
                     picture(lambda f: plot_importance(post, BARS, f.subplots()), 0.3 + bars_height(bars)),
-                    f"Bars of the importance of the {bars} leading effects with 95% posterior intervals",
-                    "Importance: bars are posterior means, lines 95% posterior intervals (equal tails). A "
-                    "line that starts at 0 belongs to an effect that may be absent.",
+                    f"Importance of the {bars} leading effects with {PERCENT} posterior intervals, as bars",
+                    f"Importance: bars are posterior means, lines {PERCENT} posterior intervals (equal "
+                    "tails). A line that starts at 0 belongs to an effect that may be absent.",
                 ),
                 (
                     picture(
@@ -97,13 +98,13 @@ def genes_table(post: Posterior) -> str:
         for row in table.head(LISTED).to_dict("records")
     ]
     title = f"The leading {len(lines)} of {len(table):,} genes and combinations, probes of a gene together"
-    columns = ["Gene", "Importance", "95% interval", "Inclusion", "Direction", "Probes", "Accession"]
-    told = (
+    columns = ["Gene", "Importance", f"{PERCENT} interval", "Inclusion", "Direction", "Probes", "Accession"]
+    explanation = (
         "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
         "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
         "is high and the other low. In brackets: the probability of that direction, if the effect is there."
     )
-    return html.table(columns, lines, title) + "\n" + html.note(told)
+    return html.table(columns, lines, title) + "\n" + html.note(explanation)
 
 
 def first_of(texts: str) -> str:
@@ -124,4 +125,4 @@ def effects_table(table: pd.DataFrame, what: str) -> str:
         for row in table.head(LISTED).to_dict("records")
     ]
     title = f"The leading {len(lines)} of {len(table):,} {what} that some draw holds"
-    return html.table(["Effect", "Importance", "95% interval", "Inclusion"], lines, title)
+    return html.table(["Effect", "Importance", f"{PERCENT} interval", "Inclusion"], lines, title)

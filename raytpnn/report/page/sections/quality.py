@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import PERCENT
 from raytpnn.posterior.evaluate import scores
 from raytpnn.report import html
 from raytpnn.report.names import number, percent
@@ -57,8 +58,8 @@ def where_from(result: Assessment) -> str:
     )
     if result.unreliable > 0:
         text += (
-            f" For {percent(result.unreliable)} of the rows this is not reliable (Pareto k above 0.7), and "
-            "scores may be too good there; rows kept apart tell more."
+            f" For {percent(result.unreliable)} of the rows this is not reliable (Pareto k too large), and "
+            "scores may be too good there; rows that were held out say more."
         )
     return text
 
@@ -71,7 +72,7 @@ def number_scores(post: Posterior, result: Assessment) -> list[tuple[str, str, s
         ("Error (RMSE), in units of the response", number(error), number(base)),
         ("Variance explained (R²)", percent(explained) if explained > 0 else "none", "0%"),
         (
-            "Negative log density a row (NLL), lower is better",
+            "Negative log density per row (NLL), lower is better",
             number(scores.nll(result.log_density)),
             base_nll(post, result),
         ),
@@ -83,7 +84,7 @@ def number_scores(post: Posterior, result: Assessment) -> list[tuple[str, str, s
     ]
     for level in (0.5, 0.8, 0.9, 0.95):
         rows.append((f"Responses within the {percent(level)} interval", percent(result.coverage(level)), "–"))
-    rows.append(("Mean width of the 90% interval", number(result.width), "–"))
+    rows.append((f"Mean width of the {PERCENT} interval", number(result.width), "–"))
     return rows
 
 
@@ -119,7 +120,7 @@ def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
         ("Wrong classes (cut at 0.5)", percent(wrong), percent(min(share, 1 - share))),
         ("Area under the ROC curve (AUROC)", number(scores.auroc(y, result.mean)), "0.5"),
         (
-            "Negative log probability a row (NLL), lower is better",
+            "Negative log probability per row (NLL), lower is better",
             number(scores.nll(result.log_density)),
             number(entropy),
         ),

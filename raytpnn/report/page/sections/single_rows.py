@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.numerics.level import CREDIBLE_LEVEL, PERCENT, TAILS
 from raytpnn.posterior.evaluate.mixture import mixture_quantiles
 from raytpnn.report import html
 from raytpnn.report.names import latent_unit, number, probability, shorten
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["rows_section"]
 
-LEVEL = 0.9
 SHAPLEY_COLUMNS = 6
 
 
@@ -46,10 +46,10 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
         html.paragraph(how),
         html.paragraph(
             "Each picture starts at the intercept and adds the row's effects, the largest first, until it "
-            f"ends at f ({latent_unit(post)}). A black line is the 95% posterior interval of a bar alone. "
-            "An effect of which a feature is missing adds nothing. ≈ is the typical value of a group of "
-            "close values. The tables give every column its fair share: its own effect and an equal part of "
-            "each effect that it shares with others."
+            f"ends at f ({latent_unit(post)}). A black line is the {PERCENT} posterior interval of a bar "
+            "alone. An effect of which a feature is missing adds nothing. ≈ is the typical value of a group "
+            "of close values. The tables give every column its fair share: its own effect and an equal part "
+            "of each effect that it shares with others."
         ),
     ]
     drawn = []
@@ -66,7 +66,7 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
 
 def shapley_parts(post: Posterior, row: Rows) -> list[str]:
     """Table of the Shapley values of a row's columns; none if no column adds anything."""
-    found = shapley_by_column(post, row, SHAPLEY_COLUMNS, 0.95)
+    found = shapley_by_column(post, row, SHAPLEY_COLUMNS, CREDIBLE_LEVEL)
     if not found:
         return []
     names = post.encoder.column_labels
@@ -79,7 +79,7 @@ def shapley_parts(post: Posterior, row: Rows) -> list[str]:
         for column, mean, low, high in found
     ]
     title = f"Row {row.number[0]}: Shapley values, what each column adds to f ({latent_unit(post)})"
-    return [html.table(["Column", "Shapley value", "95% posterior interval"], lines, title)]
+    return [html.table(["Column", "Shapley value", f"{PERCENT} posterior interval"], lines, title)]
 
 
 def draw_on(post: Posterior, row: Rows, explanation: Explanation, figure: Figure) -> None:
@@ -94,19 +94,18 @@ def prediction_text(post: Posterior, row: Rows) -> str:
     start = f"Row {row.number[0]}: "
     if post.family.binary:
         label = "1" if post.classes is None else shorten(str(post.classes[1]), 40)
-        low, high = np.quantile(response, [0.05, 0.95])
+        low, high = np.quantile(response, TAILS)
         text = (
-            f"{start}probability of {label} {probability(float(response.mean()))}, 90% posterior interval "
-            f"{probability(low)} to {probability(high)}."
+            f"{start}probability of {label} {probability(float(response.mean()))}, {PERCENT} posterior "
+            f"interval {probability(low)} to {probability(high)}."
         )
         if row.y is not None:
             seen = row.y[0] if post.classes is None else shorten(str(post.classes[int(row.y[0])]), 40)
             text += f" It was {number(seen) if isinstance(seen, float) else seen}."
         return text
-    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    low, high = mixture_quantiles(post.family, tails, f, post.draws.nuisance)[0]
+    low, high = mixture_quantiles(post.family, np.array(TAILS), f, post.draws.nuisance)[0]
     text = (
-        f"{start}predicted {number(float(response.mean()))}, 90% predictive interval of the response "
+        f"{start}predicted {number(float(response.mean()))}, {PERCENT} predictive interval of the response "
         f"{number(low)} to {number(high)}."
     )
     return text if row.y is None else f"{text} It was {number(float(row.y[0]))}."

@@ -1,11 +1,9 @@
-"""What options of `raytpnn.sample` may be, alone and together: checked before anything is read."""
+"""What options of `raytpnn.sample` may be together, and with the data."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from raytpnn.chains.schedule.scheduler import Goal
 from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT
@@ -18,7 +16,7 @@ from raytpnn.storage.formats.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, 
 
 __all__ = [
     "check_choices",
-    "check_counts",
+    "check_seed",
     "check_sharding",
     "check_subset_of_shards",
     "check_subsets",
@@ -38,21 +36,15 @@ def instance_of(name: str, value: Any, kind: type) -> Any:
     return value
 
 
-def check_counts(**counts: tuple[Any, int]) -> None:
-    """Raise ValueError if a count, given with the least it may be, is no whole number of that size."""
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    if "seed" in counts and counts["seed"][0] >= 2**64:
-        raise ValueError(f"seed must be below 2**64, got {counts['seed'][0]}")
+def check_seed(seed: int) -> None:
+    """Raise ValueError if a seed does not fit into the counters of random numbers."""
+    if seed >= 2**64:
+        raise ValueError(f"seed must be below 2**64, got {seed}")
 
 
 def length_asked(chains: int, warmup: int, draws: Any, thin: Any, max_sweeps: Any) -> Length:
     """Length of chains as asked for; ValueError if it cannot be."""
-    if thin is not None:
-        check_counts(thin=(thin, 1))
     if draws is not None:
-        check_counts(draws=(draws, 1))
         if max_sweeps is not None:
             raise ValueError(
                 f"max_sweeps={max_sweeps!r} limits a run that goes on until it has converged; leave it out, "
@@ -60,7 +52,6 @@ def length_asked(chains: int, warmup: int, draws: Any, thin: Any, max_sweeps: An
             )
         return Length(chains, warmup, draws, thin or 1)
     most = LEAST_LIMIT if max_sweeps is None else max_sweeps
-    check_counts(max_sweeps=(most, 1))
     if most <= warmup:
         raise ValueError(
             f"max_sweeps must be more than the warm-up, got max_sweeps={most} and warmup={warmup}: no draw "

@@ -1,2 +1,0 @@
-def getDeviceCount():
-    return 1
