@@ -39,7 +39,6 @@ from raytpnn.families import get_family
 from raytpnn.model.feature_weights import resolve_feature_weights
 from raytpnn.model.prior import Prior
 from raytpnn.options.checks import (
-    check_choices,
     check_seed,
     check_sharding,
     check_subset_of_shards,
@@ -96,7 +95,6 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
     likelihood = get_family(asked["family"])
     check_seed(asked["seed"])
     length = length_asked(asked["chains"], asked["warmup"], asked["draws"], asked["thin"], max_sweeps)
-    check_choices(prior)
     minibatch, delayed_acceptance = asked["minibatch"], asked["delayed_acceptance"]
     backend = check_subsets(minibatch, delayed_acceptance, tempering, asked["backend"])
     setup = _setup(asked)
@@ -307,9 +305,12 @@ def _nothing_drawn(finish: Finish) -> BaseException:
 
 def _warn_if_short(drawn: Draws, finish: Finish, length: Length, stacklevel: int = 3) -> None:
     """Warn if there are fewer draws than were asked for."""
-    if finish.stopped in ("interrupt", "time limit"):
-        counts = [int(np.sum(drawn.chain == chain)) for chain in range(length.chains)]
-        asked = f" of {length.draws}" if length.draws is not None else ""
-        warnings.warn(
-            f"stopped by {finish.stopped}: kept {counts} draws{asked} for each chain", stacklevel=stacklevel
-        )
+    if finish.stopped not in ("interrupt", "time limit"):
+        return
+    counts = [int(np.sum(drawn.chain == chain)) for chain in range(length.chains)]
+    if length.draws is not None and min(counts) >= length.draws:
+        return
+    asked = f" of {length.draws}" if length.draws is not None else ""
+    warnings.warn(
+        f"stopped by {finish.stopped}: kept {counts} draws{asked} for each chain", stacklevel=stacklevel
+    )

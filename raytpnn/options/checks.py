@@ -7,15 +7,12 @@ from typing import Any
 
 from raytpnn.chains.schedule.scheduler import Goal
 from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT
-from raytpnn.engine.records import MOST_TERMS, MOST_VARIABLES
 from raytpnn.engine.rows.subset import LEAST_OF_STRATUM, strata_of
 from raytpnn.engine.rows.subset_options import resolve_subsets
-from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import BLOCK
 from raytpnn.storage.formats.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, ROW_SWEEPS, Length
 
 __all__ = [
-    "check_choices",
     "check_seed",
     "check_sharding",
     "check_subset_of_shards",
@@ -120,11 +117,3 @@ def check_subsets(minibatch: Any, delayed_acceptance: Any, tempering: Any, backe
         )
     # Many rows with a block of threads a chain: by kernels/README.md a core is quicker for a few chains.
     return "numba" if backend == "auto" and delayed_acceptance else backend
-
-
-def check_choices(prior: Prior) -> None:
-    """Raise ValueError if the prior asks for more room than a state has."""
-    if prior.K_max > MOST_TERMS:
-        raise ValueError(f"Prior.K_max can be at most {MOST_TERMS}, got {prior.K_max}")
-    if prior.max_order > MOST_VARIABLES:
-        raise ValueError(f"Prior.max_order can be at most {MOST_VARIABLES}, got {prior.max_order}")
