@@ -166,7 +166,8 @@ def unit_addresses(
     return addresses
 
 
-_COMPILED_FAMILIES: dict[Any, int] = {}
+# By kernel: the function, which keeps its code alive, and its address.
+_COMPILED_FAMILIES: dict[Any, tuple[Any, int]] = {}
 
 
 def family_address(family: Family) -> int:
@@ -180,5 +181,6 @@ def family_address(family: Family) -> int:
         own = FunctionType(source.__code__, source.__globals__ | {"rows": kernel}, source.__name__)
         # Numba keeps compiled code by this name.
         own.__qualname__ = f"{source.__name__}_{family.name}"
-        _COMPILED_FAMILIES[kernel] = compile_as_unit("family_rows", internal(own, kernel))
-    return _COMPILED_FAMILIES[kernel]
+        made = internal(own, kernel)
+        _COMPILED_FAMILIES[kernel] = made, compile_as_unit("family_rows", made)
+    return _COMPILED_FAMILIES[kernel][1]
