@@ -2,8 +2,8 @@
 // table entries row by row (raytpnn/forward/forward.py).
 //
 // Nothing here decides anything, so that sums are in float32 as on the CPU; they are the same for any geometry.
-#include "elementary.cuh"
-#include "chain.cuh"
+#include "core/chain.cuh"
+#include "core/elementary.cuh"
 
 namespace raytpnn {
 

@@ -1,7 +1,7 @@
 // Gradient and Newton sums of many unbounded terms at given derivatives, as partial sums over blocks of 4,096 rows: for
 // rows that are sharded over devices. Partial sums added in block order within stripes, and stripes in order, are
 // those of `evaluate`, bit by bit.
-#include "rows.cuh"
+#include "rows/rows.cuh"
 
 // Block of threads number term * row_blocks + row block. For each term, max_order features, b and gamma, of
 // which `order` count. `score` and `curvature` are (n,), `sigmoid` (grid, width) is scratch space, and so is

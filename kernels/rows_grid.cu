@@ -7,8 +7,8 @@
 //
 // The rows may be a subset of those on the device, drawn by `grid_subset`: it has fits, responses and basis functions of
 // its own, while codes stay where they are and are looked up by row.
-#include "rows.cuh"
-#include "subset.cuh"
+#include "rows/rows.cuh"
+#include "rows/subset.cuh"
 
 namespace raytpnn {
 
@@ -113,14 +113,17 @@ struct Evaluation {
     const double* y;
     const double* w;
     int family;
+    double dispersion;
     int need;
 
-    INTERNAL FamilyRow operator()(int i) const { return family_row(family, y[i], changed(i), w[i], need); }
+    INTERNAL FamilyRow operator()(int i) const {
+        return family_row(family, y[i], changed(i), w[i], dispersion, need);
+    }
 };
 
 INTERNAL Evaluation evaluation_of(const GridShard& shard, const GridCommand& command) {
     return {grid_change(shard, command), at<const double>(shard.y), at<const double>(shard.w), (int)shard.family,
-            (int)command.need};
+            command.dispersion, (int)command.need};
 }
 
 INTERNAL void add_moments(const FamilyRow& given, double value, double* sums) {

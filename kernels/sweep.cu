@@ -6,8 +6,8 @@
 // Compile with --fmad=false. Macros: WIDE_CODES, TABLES_IN_SHARED, MOST_THREADS, SCREENED, see chain.cuh.
 // Threads: a power of two from 32 to MOST_THREADS. Dynamic shared memory: the tables, 3 max_order table_width
 // floats, if they are kept there; else none.
-#include "swap.cuh"
-#include "sweep.cuh"
+#include "sweeps/swap.cuh"
+#include "sweeps/sweep.cuh"
 
 using namespace raytpnn;
 

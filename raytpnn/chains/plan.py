@@ -118,8 +118,6 @@ class Plan:
 
     def level_constant(self) -> float:
         """What a `ReplicaBlock.level_loglik` lacks to the log-likelihood on the user's scale."""
-        if not self.family.has_nuisance:
-            return self.log_constant
         return self.log_constant - float(self.settings.weight_sum) * math.log(self.scaling.scale)
 
     def start(self, index: int) -> bytes:
@@ -133,7 +131,7 @@ class Plan:
             self.seed,
             index,
             self.moves.step_size,
-            self.noise_variance if self.family.has_nuisance else 1.0,
+            self.noise_variance,
             self.prior.start("b_gamma"),
             self.prior.start("sigma_beta2"),
         )
@@ -155,7 +153,9 @@ def make_plan(
     """Standardise the response, and resolve prior and moves into numbers."""
     assert rows.proposal is not None
     scaling, y, offset = scale_response(family, rows.y, rows.offset)
-    noise = residual_variance(rows.bins, y - offset) if family.has_nuisance else 1.0
+    noise = 1.0
+    if family.dispersion:
+        noise = family.dispersion_start(residual_variance(rows.bins, y - offset))
     # The numbers that hold, not the rule, are what a run's manifest keeps.
     prior = prior.resolved(rows.bins.n_rows, rows.bins.n_features, family.name)
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)

@@ -37,7 +37,7 @@ def scalar_quantities(draws: Draws, family: Family) -> dict[str, np.ndarray]:
     """Numbers that every draw has, by name, (D,) each."""
     order = np.bincount(draws.draw_of_term, draws.order, minlength=draws.n_draws)
     quantities = {"loglik": draws.loglik, "K": draws.K.astype(np.float64)}
-    if family.has_nuisance:
+    if family.dispersion:
         quantities["nuisance"] = draws.nuisance
     return quantities | {
         "intercept": draws.intercept,

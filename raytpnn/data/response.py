@@ -70,7 +70,7 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
     if numeric:
         values = values.astype(np.float64)
         refuse_infinite_rows(values, "y")
-    if family.name == "bernoulli":
+    if family.binary:
         return two_classes(values, truth)
     if not numeric:
         raise ValueError(

@@ -31,6 +31,7 @@ from raytpnn.engine.records import (
 )
 from raytpnn.engine.rows.reduction import partial_width
 from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
+from raytpnn.families import family_of_code
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["ALONE", "Block", "Chain", "ShardPlace", "new_state", "screening_of", "tally_of"]
@@ -86,7 +87,8 @@ def new_work(
     record, arrays = scratch(problem, settings, own_batch if subset_only else len(problem.y))
     # Functions that other chains need not wait for.
     record.units[:] = 0
-    addresses = unit_addresses(subsets=batch > 0, shards=place.shards > 1)
+    family = family_of_code(int(settings.family))
+    addresses = unit_addresses(family, subsets=batch > 0, shards=place.shards > 1)
     record.units[: len(addresses)] = addresses
     take_place(record, place)
     kept: list[Any] = list(arrays)

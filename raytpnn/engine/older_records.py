@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.ladder_records import LADDER
-from raytpnn.engine.records import MOVE_NAMES, SETTINGS, STATE
+from raytpnn.engine.records import MOVE_NAMES, STATE, STORED_SETTINGS
 
 __all__ = ["moves_of_today", "settings_of_today", "state_of_today"]
 
 # Moves that were counted in format 1.
 MOVES_1 = len(MOVE_NAMES) - 1
-# Fields of SETTINGS and of `Moves` that format 1 did not have, and what it did.
+# Fields of STORED_SETTINGS and of `Moves` that format 1 did not have, and what it did.
 NEW_SETTINGS = {"component_changes": 0}
 
 
@@ -56,19 +56,19 @@ def state_of_today(data: bytes, replicas: int | None) -> bytes:
 def settings_of_today(stored: np.ndarray) -> np.ndarray:
     """Stored settings, with default values for the fields that were added later."""
     found: Any = stored.dtype.fields or {}
-    missing = set(SETTINGS.names or ()) - set(found)
-    if not missing or missing != set(NEW_SETTINGS) or set(found) - set(SETTINGS.names or ()):
+    missing = set(STORED_SETTINGS.names or ()) - set(found)
+    if not missing or missing != set(NEW_SETTINGS) or set(found) - set(STORED_SETTINGS.names or ()):
         return stored
-    fields = [(name, *_kind_of(found, name)) for name in SETTINGS.names or ()]
+    fields = [(name, *_kind_of(found, name)) for name in STORED_SETTINGS.names or ()]
     whole = np.zeros(stored.shape, np.dtype(fields, align=True))
-    for name in SETTINGS.names or ():
+    for name in STORED_SETTINGS.names or ():
         whole[name] = NEW_SETTINGS[name] if name in missing else stored[name]
     return whole
 
 
 def _kind_of(found: Any, name: str) -> tuple[Any, tuple[int, ...]]:
     """Type and shape of a field as it was stored, or as it is today."""
-    kind = found[name][0] if name in found else dict(SETTINGS.fields or {})[name][0]
+    kind = found[name][0] if name in found else dict(STORED_SETTINGS.fields or {})[name][0]
     return kind.base, kind.shape
 
 

@@ -13,9 +13,10 @@ import sys
 
 import numpy as np
 
-from raytpnn.engine.jit.function_table import UNIT_NAMES, compile_unit, is_cached, unit_addresses
+from raytpnn.engine.jit.function_table import UNIT_NAMES, compile_unit, family_address, is_cached
 from raytpnn.engine.sweeps import ensemble  # noqa: F401  It imports every move: all units are declared.
 from raytpnn.engine.sweeps.sweep import run_block
+from raytpnn.families import FAMILIES
 
 __all__ = ["UNIT_NAMES", "CompileHelper", "is_cached"]
 
@@ -86,13 +87,21 @@ class CompileHelper:
             pass
         finally:
             self._end()
-        unit_addresses()
+        compile_units()
+
+
+def compile_units() -> None:
+    """Compile all units that a chain of any family needs."""
+    for name in UNIT_NAMES:
+        compile_unit(name)
+    for family in FAMILIES.values():
+        family_address(family)
 
 
 def compile_all() -> None:
     """Compile everything that a chain needs, so that other processes find it in the cache."""
     CompileHelper().finish()
-    unit_addresses()
+    compile_units()
     compile_block_runner()
 
 

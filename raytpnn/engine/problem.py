@@ -14,13 +14,19 @@ from raytpnn.families import Family
 from raytpnn.model.prior import Prior
 from raytpnn.numerics.lanes import stripe_starts
 
-__all__ = ["Problem", "Scaling", "build_problem", "build_settings", "residual_variance", "scale_response"]
+__all__ = [
+    "Problem",
+    "Scaling",
+    "build_problem",
+    "build_settings",
+    "residual_variance",
+    "scale_response",
+    "take_family",
+]
 
 # Above this many features the linear fit behind the noise prior costs more than the prior is worth.
 MOST_LINEAR_FEATURES = 2_000
 LINEAR_CHUNK_ROWS = 8_192
-# Up to this exponent, sums over any number of rows stay finite and above 0.
-LARGEST_EXPONENT = 600.0
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
     "M",
@@ -49,7 +55,7 @@ def new_record_of(dtype: np.dtype) -> np.record:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Internal response = (y - location) / scale; the identity but for the gaussian family."""
+    """Internal response = (y - location) / scale; the identity unless the family standardises."""
 
     location: float = 0.0
     scale: float = 1.0
@@ -58,16 +64,11 @@ class Scaling:
 def scale_response(
     family: Family, y: np.ndarray, offset: np.ndarray
 ) -> tuple[Scaling, np.ndarray, np.ndarray]:
-    """Standardise a gaussian response; returns the scaling and the internal y and offset, each (n,)."""
-    if family.name != "gaussian":
-        return Scaling(), y, offset
-    rest = y - offset
-    location = float(rest.mean())
-    scale = float(rest.std())
-    # Beyond float precision a spread is rounding noise: a constant response is left unscaled.
-    if not scale > 1e-12 * max(1.0, abs(location)):
-        scale = 1.0
-    return Scaling(location, scale), (y - location) / scale, offset / scale
+    """Standardise a response if its family does; returns the scaling, internal y and offset, each (n,)."""
+    scaling = Scaling(*family.scaling(y - offset))
+    if scaling == Scaling():
+        return scaling, y, offset
+    return scaling, (y - scaling.location) / scaling.scale, offset / scaling.scale
 
 
 def residual_variance(bins: Bins, y: np.ndarray) -> float:
@@ -175,26 +176,14 @@ def with_feature_weights(problem: Problem, feature_weight: np.ndarray) -> Proble
     return replace(problem, record=record, others=(*problem.others, weight, cumulative))
 
 
-def intercept_centre(family: Family, y: np.ndarray, offset: np.ndarray) -> float:
-    """Link of the mean response, net of the offset."""
-    if family.name == "gaussian":
-        return float(np.mean(y - offset))
-    if family.name == "poisson":
-        return float(np.log(max(y.sum(), 0.5)) - log_sum_exp(offset))
-    mean = float(y.mean())
-    if family.binary:
-        # Off 0 and 1, where the log odds are infinite.
-        smallest = 0.5 / len(y)
-        mean = min(max(mean, smallest), 1.0 - smallest)
-    return family.link(mean) - float(offset.mean())
-
-
-def log_sum_exp(x: np.ndarray) -> float:
-    """Log of the sum of exp(x), for x of any size."""
-    largest = float(x.max())
-    # Numbers of ordinary size are added as they are, so that the result does not change in its last digit.
-    shift = largest if abs(largest) > LARGEST_EXPONENT else 0.0
-    return float(np.log(np.exp(x - shift).sum()) + shift)
+def take_family(settings: np.record, family: Family) -> None:
+    """Write what the family says of itself into settings."""
+    settings.family = family.code
+    settings.quadratic = family.quadratic
+    settings.dispersion = family.dispersion
+    settings.dispersion_in_rows = family.dispersion_in_rows
+    settings.dispersion_power = 1.0 / family.dispersion_exponent
+    settings.dispersion_log_unit = np.log(family.dispersion_unit)
 
 
 def build_settings(
@@ -205,14 +194,14 @@ def build_settings(
     noise_variance: float,
     subsets: SubsetUse | None = None,
 ) -> np.record:
-    """Resolve prior and moves into numbers; `noise_variance` is that of a linear fit, internal scale."""
+    """Resolve prior and moves into numbers; `noise_variance` is the dispersion to start from."""
     n, p = problem.n_all, len(problem.codes)
     prior = prior.resolved(n, p, family.name)
     total = moves.q_add + moves.q_delete + moves.q_change
-    centre = intercept_centre(family, problem.y, problem.offset)
+    centre = family.start(problem.y, problem.offset)
     orders = np.cumsum(prior.order_weights(p))
     record = new_record_of(SETTINGS)
-    record.family = family.code
+    take_family(record, family)
     record.K_max = prior.K_max
     record.max_order = len(orders)
     record.log_count_penalty = prior.C0 * np.log(n)
@@ -227,7 +216,7 @@ def build_settings(
             # A fixed scale is drawn from nothing.
             record[part] = getattr(prior, part) if prior.learns(scale) else 1.0
     record.weight_sum = problem.w.sum()
-    record.null_curvature = np.mean(family.variance(centre + problem.offset))
+    record.null_curvature = np.mean(family.information(centre + problem.offset, noise_variance))
     for name in ("bounded", "sharing", "a_gamma", "v"):
         record[name] = getattr(prior, name)
     for name in ("q_add", "q_delete"):  # a change is what remains

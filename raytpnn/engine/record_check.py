@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.ladder_records import LADDER
-from raytpnn.engine.problem import new_record_of
+from raytpnn.engine.problem import new_record_of, take_family
 from raytpnn.engine.records import (
     B_GAMMA,
     DELAYED_IF_IT_PAYS,
@@ -20,8 +20,10 @@ from raytpnn.engine.records import (
     SETTINGS,
     SIGMA_BETA2,
     STATE,
+    STORED_SETTINGS,
     TEMPERATURE,
 )
+from raytpnn.families import Family
 from raytpnn.model.limits import (
     LONGEST_PERIOD,
     MOST_ATTEMPTS,
@@ -129,14 +131,13 @@ def check_flags(record: np.ndarray) -> None:
         refuse_unless(kind != np.bool_ or bits[offset] <= 1, f"{name} is neither true nor false")
 
 
-def settings_of(stored: np.ndarray, family: int, n_rows: int, p: int) -> np.record:
+def settings_of(stored: np.ndarray, family: Family, n_rows: int, p: int) -> np.record:
     """Settings of a chain, from what a file holds.
 
     Parameters
     ----------
-    stored : array with one record of the fields of SETTINGS
-    family : int
-        Code of the family.
+    stored : array with one record of the fields of STORED_SETTINGS
+    family : Family
     n_rows, p : int
 
     Raises
@@ -144,19 +145,18 @@ def settings_of(stored: np.ndarray, family: int, n_rows: int, p: int) -> np.reco
     ValueError
         If a field is missing, of another type, or beyond what compiled code has room for.
     """
-    assert SETTINGS.fields is not None
+    fields: Any = STORED_SETTINGS.fields
     found: Any = stored.dtype.fields or {}
-    same = all(name in found and found[name][0] == SETTINGS.fields[name][0] for name in SETTINGS.fields)
-    refuse_unless(
-        stored.shape == (1,) and same and len(found) == len(SETTINGS.fields), "it does not hold settings"
-    )
+    same = all(name in found and found[name][0] == fields[name][0] for name in fields)
+    refuse_unless(stored.shape == (1,) and same and len(found) == len(fields), "it does not hold settings")
     check_flags(stored)
     # The file does not tell that fields are aligned, which compiled code relies on.
     settings = new_record_of(SETTINGS)
-    for name in SETTINGS.names or ():
+    take_family(settings, family)
+    for name in fields:
         settings[name] = stored[name][0]
     limits = {
-        "family": (family, family),
+        "family": (family.code, family.code),
         "K_max": (1, MOST_TERMS),
         "max_order": (1, min(MOST_VARIABLES, p)),
         "birth_death_attempts": (0, MOST_ATTEMPTS),
@@ -169,7 +169,7 @@ def settings_of(stored: np.ndarray, family: int, n_rows: int, p: int) -> np.reco
     for name, (least, most) in limits.items():
         good = least <= int(settings[name]) <= most
         refuse_unless(good, f"{name} is {settings[name]}, but must be a whole number from {least} to {most}")
-    for name, (kind, *_) in SETTINGS.fields.items():
+    for name, (kind, *_) in fields.items():
         if kind.base.kind == "f":
             # Sets that cannot be have a log probability of minus infinity.
             values = np.atleast_1d(settings[name])

@@ -107,8 +107,8 @@ BATCH = np.dtype(
     align=True,
 )
 
-# Numbers of the prior, the family and the moves.
-SETTINGS = np.dtype(
+# Numbers of the prior, the family and the moves, as a run keeps them.
+STORED_SETTINGS = np.dtype(
     [
         ("family", _INTEGER),
         ("K_max", _INTEGER),
@@ -153,6 +153,18 @@ SETTINGS = np.dtype(
         ("delayed", _INTEGER),  # EXACT_ONLY, DELAYED or DELAYED_IF_IT_PAYS
         ("screened_attempts", _INTEGER),  # changes of a term's set tried where they are screened
     ],
+    align=True,
+)
+# What the family says of itself, see `Family`: taken from there whenever settings are made or read.
+FAMILY_SETTINGS = (
+    ("quadratic", _FLAG),
+    ("dispersion", _FLAG),
+    ("dispersion_in_rows", _FLAG),
+    ("dispersion_power", _DOUBLE),
+    ("dispersion_log_unit", _DOUBLE),
+)
+SETTINGS = np.dtype(
+    [(name, field[0]) for name, field in dict(STORED_SETTINGS.fields or {}).items()] + list(FAMILY_SETTINGS),
     align=True,
 )
 

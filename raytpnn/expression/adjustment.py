@@ -121,7 +121,7 @@ class Adjustment:
             Covariates, columns of it.
         y : (n,) float64
             Response; 0 and 1 for two classes.
-        family : {"gaussian", "bernoulli", "poisson"}
+        family : str
         """
         found = [find_column(samples, name)[0] for name in names]
         cells = [cells_of(samples[name]) for name in found]
@@ -164,12 +164,12 @@ def mode(design: np.ndarray, y: np.ndarray, family: str) -> np.ndarray:
     """Posterior mode of the coefficients, (k,), by Newton's method; the intercept is free."""
     from raytpnn.families import get_family
 
-    scale = float(np.std(y)) or 1.0 if family == "gaussian" else 1.0
-    location = float(np.mean(y)) if family == "gaussian" else 0.0
+    model = get_family(family)
+    location, scale = model.scaling(y)
     target = (y - location) / scale
     X = np.column_stack([np.ones(len(y)), design])
     precision = np.diag([1e-6, *np.ones(design.shape[1])])
-    model, coefficients = get_family(family), np.zeros(X.shape[1])
+    coefficients = np.zeros(X.shape[1])
 
     def objective(b: np.ndarray) -> float:
         loglik = float(np.sum(model.log_density(target, X @ b, 1.0)))
@@ -177,8 +177,9 @@ def mode(design: np.ndarray, y: np.ndarray, family: str) -> np.ndarray:
 
     for _ in range(STEPS):
         f = X @ coefficients
-        gradient = X.T @ (target - model.mean(f)) - precision @ coefficients
-        step = np.linalg.solve((X * model.variance(f)[:, None]).T @ X + precision, gradient)
+        score, curvature, _ = model.reference_rows(target, f, np.ones(len(y)), 1.0)
+        gradient = X.T @ score - precision @ coefficients
+        step = np.linalg.solve((X * curvature[:, None]).T @ X + precision, gradient)
         here, size = objective(coefficients), 1.0
         while objective(coefficients + size * step) < here and size > 1e-8:
             size *= 0.5

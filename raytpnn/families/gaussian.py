@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from raytpnn.families.base import DERIVATIVES, LIKELIHOOD, Family
+from raytpnn.families.base import DERIVATIVES, LIKELIHOOD, ExponentialFamily, standardisation
 from raytpnn.numerics.jit import internal
 
-__all__ = ["Gaussian", "rows"]
+__all__ = ["Gaussian"]
 
 
 @internal
-def rows(y, f, w, score, curvature, loglik, need):
+def rows(y, f, w, dispersion, score, curvature, loglik, need):
     """Score, curvature and log-likelihood of one block of rows."""
     if need & DERIVATIVES:
         for i in range(len(y)):
@@ -23,21 +23,49 @@ def rows(y, f, w, score, curvature, loglik, need):
             loglik[i] = -0.5 * (w[i] * residual) * residual
 
 
-class Gaussian(Family):
+class Gaussian(ExponentialFamily):
     """Y ~ N(f, eta)."""
 
     name = "gaussian"
     code = 0
-    has_nuisance = True
+    description = "Numbers with normal noise of one variance (gaussian). Effects add up to the mean response."
+    kernel = staticmethod(rows)
+    quadratic = True
+    dispersion = True
+    dispersion_unit = 2.0 * np.pi
+    dispersion_exponent = 2.0
+    dispersion_name = "noise variance"
     identity_mean = True
+    guess_order = 3
+
+    def guess(self, values, distinct, numeric):
+        """Any numbers."""
+        if not numeric:
+            return None
+        if len(values) and values.min() >= 0.0 and np.all(values == np.floor(values)):
+            return f"{len(distinct):,} distinct whole numbers; --family poisson if they are counts"
+        return f"numbers, {len(distinct):,} of them distinct"
+
+    def scaling(self, y):
+        """Mean and standard deviation."""
+        return standardisation(y)
+
+    def start(self, y, offset):
+        """Mean."""
+        return float(np.mean(y - offset))
+
+    def reference_rows(self, y, f, w, dispersion):
+        """Weighted residual, 1, and minus half its square."""
+        residual = y - f
+        return w * residual, w * np.ones_like(f), -0.5 * (w * residual) * residual
 
     def mean(self, f):
         """A'(f) = f."""
         return f
 
-    def variance(self, f):
-        """A''(f) = 1."""
-        return np.ones_like(f)
+    def variance(self, f, nuisance=1.0):
+        """A''(f) = 1, times eta."""
+        return np.ones_like(f) * nuisance
 
     def link(self, mean):
         """Identity."""
@@ -46,10 +74,6 @@ class Gaussian(Family):
     def row_loglik(self, y, f):
         """Minus half the squared residual."""
         return -0.5 * (y - f) ** 2
-
-    def log_constant(self, y, w):
-        """Zero: what remains depends on eta, and stands in the engine."""
-        return 0.0
 
     def log_density(self, y, f, nuisance):
         """Normal log density."""
@@ -71,6 +95,6 @@ class Gaussian(Family):
         """Normal draws."""
         return rng.normal(f, np.sqrt(nuisance))
 
-    def problem(self, y):
-        """Any finite response will do."""
-        return None
+    def noise(self, nuisance):
+        """Its standard deviation."""
+        return "Noise, standard deviation", np.sqrt(nuisance)

@@ -3,7 +3,6 @@
 In: draws and codes. Out: latent values, mean responses, norms; on CPUs, and on a device if there is one.
 
 ensemble       The terms of all draws, laid out for compiled code.
-fast_math      How prediction is compiled: as the engine, but free to reorder sums.
 forward        The forward pass: packs of terms over rows of codes, by table lookups.
 forward_cuda   The forward pass on a device: latent f of all draws at rows of codes, by `kernels/forward.cu`.
 forward_numpy  The forward pass in plain NumPy: slow, readable, what the compiled one is tested against.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from raytpnn.forward.ensemble import Ensemble
-from raytpnn.forward.fast_math import fast, fast_internal
 from raytpnn.forward.packs import Packs
 from raytpnn.forward.vectors import (
     LANES,
@@ -16,6 +15,7 @@ from raytpnn.forward.vectors import (
     set_product_at,
 )
 from raytpnn.numerics.elementary import exp
+from raytpnn.numerics.fast_math import fast, fast_internal
 
 __all__ = ["Evaluator"]
 

@@ -12,7 +12,6 @@ from raytpnn.model.marginal import marginal_scores
 
 __all__ = ["xgboost_scores"]
 
-OBJECTIVES = {"gaussian": "reg:squarederror", "bernoulli": "binary:logistic", "poisson": "count:poisson"}
 ROUNDS = 50
 MAX_BIN = 128
 SEED = 0
@@ -67,7 +66,7 @@ def xgboost_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np.
     # being alike, count as about ten.
     noise = 2.0 * float(np.log(10.0 * p))
     target = y[rows]
-    if family.has_nuisance:
+    if family.identity_mean:
         # Gains are chi-square only in units of the noise: its size is what a first fit leaves over.
         target = (target - target.mean()) / target.std()
         data.set_label(target)
@@ -85,7 +84,7 @@ def xgboost_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np.
 def boost(xgboost: Any, data: Any, family: Family, noise: float) -> Any:
     """Fit the trees; `noise` is the gain of the best split on noise."""
     settings = {
-        "objective": OBJECTIVES[family.name],
+        "objective": family.boosting_objective,
         "max_depth": 6,
         "eta": 0.1,
         # Half the noise: weak splits may stand above strong ones, as in an exclusive or.

@@ -17,8 +17,9 @@ def marginal_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np
     """Correlation of each feature alone with the response, times the probability that it is an effect.
 
     The response is fitted by a cubic in the mid-rank of one feature (fewer degrees with fewer bins): the
-    correlation is that of response and fit. The probability comes from the likelihood-ratio (gaussian) or
-    score statistic of that fit by the BIC approximation, at prior odds of one to the number of features.
+    correlation is that of response and fit. The probability comes from the likelihood ratio (families with a
+    dispersion) or score statistic of that fit by the BIC approximation, at prior odds of one to the number of
+    features.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def marginal_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np
         return np.zeros(bins.n_features)
     explained = explained_variation(bins, residual, sample_weight)
     share = np.clip(explained / variation, 0.0, 1.0)
-    if family.has_nuisance:
+    if family.dispersion:
         statistic = -total * np.log1p(-np.minimum(share, 1.0 - 1e-12))
     else:
         null = family.link(float(np.dot(sample_weight, y) / total))

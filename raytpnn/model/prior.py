@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from raytpnn.families import get_family
 from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 
 __all__ = ["Prior", "PriorDraw", "PriorTerm", "sample"]
 
-# Variance of a term's height by family, on the internal scale of the response, with rows enough; and how many
-# times larger it is where features outnumber rows, and many features separate the classes.
-SIGMA_BETA2 = {"gaussian": 0.03, "bernoulli": 0.1, "poisson": 0.03}
-WIDE_SIGMA_BETA2 = {"gaussian": 1.0, "bernoulli": 30.0, "poisson": 1.0}
 # Prior mean of a factor's scale, in ranks: with rows enough, and at most where features outnumber rows.
 SHARP, SMOOTH = 0.12, 2.0
 # Rows at which the mean scale of wide data has come down to 1; it falls with their square.
@@ -154,6 +151,7 @@ class Prior:
 
         A prior that leaves nothing open is returned as it is.
         """
+        likelihood = get_family(family)
         mean = typical_scale(n_rows, n_features)
         smoothness = (mean - SHARP) / (SMOOTH - SHARP)
         shape = self.a_gamma
@@ -162,7 +160,8 @@ class Prior:
         rule = {
             # By the rule's own shape: a user's a_gamma changes the mean of a factor's scale.
             "b_gamma": mean / (SHARP_SHAPE + (SMOOTH_SHAPE - SHARP_SHAPE) * smoothness),
-            "sigma_beta2": SIGMA_BETA2[family] * WIDE_SIGMA_BETA2[family] ** wideness(n_rows, n_features),
+            "sigma_beta2": likelihood.sigma_beta2
+            * likelihood.wide_sigma_beta2 ** wideness(n_rows, n_features),
         }
         changes: dict[str, Any] = {"a_gamma": shape}
         for name, value in rule.items():
@@ -284,7 +283,8 @@ def sample(
         return inverse_gamma(getattr(prior, f"{name}_shape"), getattr(prior, f"{name}_scale"))
 
     b_gamma, sigma_beta2 = scale_of("b_gamma"), scale_of("sigma_beta2")
-    nuisance = inverse_gamma(prior.v / 2.0, prior.v * noise_scale / 2.0) if family == "gaussian" else 1.0
+    dispersion = get_family(family).dispersion
+    nuisance = inverse_gamma(prior.v / 2.0, prior.v * noise_scale / 2.0) if dispersion else 1.0
     orders = prior.order_weights(n_features)
     terms: list[PriorTerm] = []
     for k in range(rng.choice(prior.K_max + 1, p=prior.count_weights(n_rows))):

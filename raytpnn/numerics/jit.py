@@ -15,6 +15,7 @@ __all__ = ["SUPPORTED", "allocating", "compiled", "internal"]
 # Versions of Numba whose private names are known: those of `pyproject.toml`.
 SUPPORTED = ">=0.61,<0.69"
 
+PACKAGE = Path(__file__).parent.parent
 # error_model="numpy" lets divisions vectorise; fastmath stays off, so that every execution rounds alike.
 # It is stated because Numba lets a callee inherit it from the caller it is first compiled for.
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": False}
@@ -27,20 +28,25 @@ WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper
 @cache
 def _stamp_of_sources() -> tuple[float, int]:
     """Newest change and total size of all compiled sources."""
-    package = Path(__file__).parent.parent
     folders = ("numerics", "families", "model", "engine")
-    stats = [path.stat() for folder in folders for path in (package / folder).rglob("*.py")]
+    stats = [path.stat() for folder in folders for path in (PACKAGE / folder).rglob("*.py")]
     return max(stat.st_mtime for stat in stats), sum(stat.st_size for stat in stats)
 
 
-def _cached_with_callees(dispatcher: Any) -> Any:
+def _cached_with_callees(dispatcher: Any, *callees: Any) -> Any:
     """Let the cache of a function expire when any compiled source changes.
 
-    Numba looks at the function's own file only, and would go on using copies of changed callees.
+    Numba looks at the function's own file only, and would go on using copies of changed callees. Files
+    outside the package count too: its own, and those of callees that are named.
     """
+    newest, size = _stamp_of_sources()
+    for function in (dispatcher, *callees):
+        path = Path(function.py_func.__code__.co_filename)
+        if PACKAGE not in path.parents and path.exists():
+            newest, size = max(newest, path.stat().st_mtime), size + path.stat().st_size
     index = _private(_private(dispatcher, "_cache"), "_cache_file")
     _private(index, "_source_stamp")
-    index._source_stamp = _stamp_of_sources()
+    index._source_stamp = newest, size
     return dispatcher
 
 
@@ -75,7 +81,10 @@ def compiled(function: Any) -> Any:
     return _once_a_type(_cached_with_callees(njit(function, **OPTIONS, **WITHOUT_COUNTING)))
 
 
-def internal(function: Any) -> Any:
-    """Compile a function that only compiled code calls: without a wrapper for Python that is faster."""
+def internal(function: Any, *callees: Any) -> Any:
+    """Compile a function that only compiled code calls: without a wrapper for Python that is faster.
+
+    Callees that may stand in files outside the package are named.
+    """
     made = njit(function, **OPTIONS, **WITHOUT_COUNTING, **WITHOUT_WRAPPER)
-    return _once_a_type(_cached_with_callees(made))
+    return _once_a_type(_cached_with_callees(made, *callees))

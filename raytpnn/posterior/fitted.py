@@ -102,10 +102,11 @@ class Fitted:
         gaussian the standard deviation of the noise over sqrt(n). An effect of four of them lowers the
         deviance by 16.
         """
-        information = self.weight.sum() / float(np.mean(self.draws.nuisance))
+        nuisance = float(np.mean(self.draws.nuisance))
+        information = self.weight.sum() / (1.0 if self.family.dispersion_in_rows else nuisance)
         if information > 0.0:
             mean = float(np.average(self.y, weights=self.weight))
-            information *= float(self.family.variance(np.array(self.family.link(mean))))
+            information *= float(self.family.information(np.array(self.family.link(mean)), nuisance))
         return STANDARD_ERRORS / np.sqrt(information) if information > 0.0 else np.inf
 
     def training_codes(self) -> np.ndarray:

@@ -145,7 +145,7 @@ def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encode
     other = np.flatnonzero(n_bins != encoder.n_bins)
     if len(other):
         raise ValueError(f"feature {names[other[0]]!r:.60} has other bins in the encoder than in the data")
-    if manifest.get("classes") is not None and family.name != "bernoulli":
+    if manifest.get("classes") is not None and not family.binary:
         raise ValueError(f"it has classes, but its family is {family.name}")
     check_response(family, rows.y)
 

@@ -14,15 +14,10 @@ from raytpnn.tuning.settings import Setting
 from raytpnn.validation.cases import Cases
 from raytpnn.validation.task import Task
 
-__all__ = ["EVIDENCE", "METRICS", "ORIENTATION", "Outcome", "Problem", "take_step"]
+__all__ = ["DEFAULT_METRIC", "EVIDENCE", "ORIENTATION", "Outcome", "Problem", "take_step"]
 
 EVIDENCE = "evidence"
-# Scores of held-out rows by family, the default first.
-METRICS = {
-    "gaussian": ("nll", "rmse", "crps"),
-    "bernoulli": ("nll", "auroc", "ece", "error"),
-    "poisson": ("nll", "deviance", "crps"),
-}
+DEFAULT_METRIC = "nll"
 # Times this, less is better.
 ORIENTATION = {"auroc": -1.0, EVIDENCE: -1.0}
 # Replicas to begin with, how often more are taken if they are too few, and replicas per unit of the barrier.

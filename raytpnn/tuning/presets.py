@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from raytpnn.families import get_family
 from raytpnn.model.limits import MOST_TERMS
 from raytpnn.model.prior import Prior
 
 __all__ = ["PRESETS", "Preset", "preset_of"]
 
 # The paper's candidates. Its grid has two more rows: M, which changes how fast the posterior is explored but
-# not the posterior, and q_lambda, which is of the gaussian family alone.
+# not the posterior, and q_lambda, which is of families with a dispersion alone.
 PAPER: dict[str, list[Any]] = {
     "C0": [0.001, 0.005, 0.01],
     "a_gamma": [1.0, 2.0, 4.0],
@@ -65,7 +66,7 @@ def paper(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
 
 def paper_full(prior: Prior, resolved: Prior, family: str) -> dict[str, list[Any]]:
     """All that the paper lists."""
-    noise = {"q_lambda": [0.90, 0.95, 0.99]} if family == "gaussian" else {}
+    noise = {"q_lambda": [0.90, 0.95, 0.99]} if get_family(family).dispersion else {}
     return PAPER | {"M": [1.0, 5.0]} | noise
 
 

@@ -18,7 +18,7 @@ from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.options.definition import OF_SEARCH, SHORTER, TUNE, TuneOptions
 from raytpnn.storage.places.place import Place
-from raytpnn.tuning.outcome import EVIDENCE, METRICS, Outcome, Problem
+from raytpnn.tuning.outcome import DEFAULT_METRIC, EVIDENCE, Outcome, Problem
 from raytpnn.tuning.presets import preset_of
 from raytpnn.tuning.progress import SearchProgress
 from raytpnn.tuning.race import Race
@@ -203,11 +203,10 @@ def check(family: str, criterion: str, metric: str | None, keep: float, options:
             raise ValueError(f"metric={metric!r} is one of cross-validation; the evidence is its own")
         metric = EVIDENCE
     elif metric is None:
-        metric = METRICS[family][0]
-    elif metric not in METRICS[family]:
-        raise ValueError(
-            f"family {family} has no metric {metric!r}; choose one of {', '.join(METRICS[family])}"
-        )
+        metric = DEFAULT_METRIC
+    elif metric not in get_family(family).scores:
+        listed = sorted(get_family(family).scores, key=lambda name: name != DEFAULT_METRIC)
+        raise ValueError(f"family {family} has no metric {metric!r}; choose one of {', '.join(listed)}")
     if not 0.0 < keep <= 1.0:
         raise ValueError(f"keep must be above 0 and at most 1, got {keep!r}")
     wrong = feature_weights_by_row(options.get("feature_weights"))

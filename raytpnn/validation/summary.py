@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raytpnn.families import get_family
 from raytpnn.posterior.evaluate import scores
 from raytpnn.validation.splits import Scheme
 from raytpnn.validation.task import CONFIDENT, Fit
@@ -20,8 +21,6 @@ __all__ = ["CrossValidation"]
 # Leading features whose overlap between fits is taken.
 LEADING = 20
 SIMULATIONS = 200
-# Of a count that is predicted, where its deviance is asked for.
-SMALLEST_MEAN = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +48,12 @@ class CrossValidation:
     @property
     def binary(self) -> bool:
         """Whether there are two classes."""
-        return self.family == "bernoulli"
+        return get_family(self.family).binary
 
     @property
     def leading_score(self) -> str:
         """Score that matters most for the family."""
-        return {"bernoulli": "auroc", "gaussian": "rmse", "poisson": "deviance"}[self.family]
+        return get_family(self.family).scores[0]
 
     def predictions(self) -> pd.DataFrame:
         """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for bernoulli)."""
@@ -127,13 +126,8 @@ class CrossValidation:
                 }
             )
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
-        if self.family == "poisson":
-            from sklearn.metrics import mean_poisson_deviance
-
-            # A mean of 0 would have an infinite deviance, which scikit-learn refuses.
-            deviance = float(mean_poisson_deviance(y, np.maximum(mean, SMALLEST_MEAN)))
-            return {"deviance": deviance} | found | {"crps": crps}
-        return {"rmse": scores.rmse(y, mean)} | found | {"crps": crps}
+        point = get_family(self.family).point_score(y, mean)
+        return {self.leading_score: point} | found | {"crps": crps}
 
     def expected_ece(self) -> float:
         """Calibration error that so few rows would show if every probability were right."""

@@ -69,7 +69,7 @@ def test_strict_arithmetic_is_not_inherited_from_fast_callers():
     code = """
 import numpy as np
 from raytpnn.numerics.elementary import exp
-from raytpnn.forward.fast_math import fast
+from raytpnn.numerics.fast_math import fast
 
 @fast
 def caller(x):

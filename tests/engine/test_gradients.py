@@ -76,7 +76,7 @@ def test_gradient_agrees_with_finite_differences(family, order, log_gamma, bound
         features = state.features[0]
         assert tables(problem, settings, work, features, state.b[0], state.gamma[0], order)
         need = DERIVATIVES + LIKELIHOOD + MOMENTS
-        evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, need, 0, features, order)
+        evaluate(problem, settings, state, work, work.fit, 0, 0.0, 0, 0.0, need, 0, features, order)
         gradient, precision = np.zeros(2 * order + 1), np.zeros(2 * order + 1)
         combine(settings, state, work.sums, state.gamma[0], state.beta[0], order, gradient, precision)
         gamma = state.gamma[0, :order]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from support.chain_cases import make_case
 from support.cuda_host.build import COMPILER, HostError, HostLibrary, build
 from support.cuda_host.child import said_in_child
 from support.ensemble_cases import make_ensemble
+from support.family_cases import Heavy, kernels_with_families, registered
 from support.kernel_cases import KernelChains, KernelEnsembles, Launch
 
-from raytpnn.engine.gpu.kernel_files import kernel_folder
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import DELAYED, STOP, TEMPERATURE
 from raytpnn.engine.rows.subset_options import SubsetUse
@@ -29,9 +30,9 @@ SCHEDULES = [(64, "ascending"), (64, "descending"), (256, "random")]
 
 def with_switches(source: Path, folder: Path) -> list[str]:
     """Copy the kernels so that the barrier whose number stands in `dropped_barrier` is passed by."""
-    folder.mkdir()
+    shutil.copytree(source, folder)
     places = []
-    for path in sorted(source.glob("*.cu*")):
+    for path in sorted(folder.rglob("*.cu*")):
         pieces = path.read_text().split(BARRIER)
         text = pieces[0]
         for piece in pieces[1:]:
@@ -42,7 +43,7 @@ def with_switches(source: Path, folder: Path) -> list[str]:
             text += BARRIER + piece
         if path.name == "constants.cuh":
             text += 'extern "C" { inline int dropped_barrier = -1; }\n'
-        (folder / path.name).write_text(text)
+        path.write_text(text)
     return places
 
 
@@ -64,6 +65,12 @@ def chain_run(library, family, schedule, moves, subsets=None):
     kernels = KernelChains(chain, Launch(*schedule, library=library), (0, 1))
     records = kernels.run(0, 25, 8, 1)
     return kernels.states.tobytes() + content(records)
+
+
+def heavy_run(library, schedule):
+    """A family whose dispersion stands in the rows, of which the package has none."""
+    with registered(Heavy()):
+        return chain_run(library, "heavy", schedule, Moves())
 
 
 def ensemble_run(library, schedule):
@@ -115,6 +122,7 @@ def results(library):
             yield chain_run(library, family, schedule, Moves())
         yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12))
         yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12, DELAYED))
+        yield heavy_run(library, schedule)
         yield ensemble_run(library, schedule)
         yield stopped_run(library, schedule)
         yield hopeless_run(library, schedule)
@@ -124,7 +132,9 @@ def results(library):
 @pytest.fixture(scope="module")
 def switched(tmp_path_factory):
     folder = tmp_path_factory.mktemp("switched") / "kernels"
-    places = with_switches(kernel_folder(), folder)
+    with registered(Heavy()):
+        source = kernels_with_families(tmp_path_factory.mktemp("heavy") / "kernels")
+    places = with_switches(source, folder)
     # Built for chains that screen, which has all barriers.
     library = build(folder / "sweep.cu", ("WIDE_CODES=0", "TABLES_IN_SHARED=1", "SCREENED=1"))
     return Switched(places, library, list(results(library)))

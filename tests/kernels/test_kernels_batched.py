@@ -95,7 +95,7 @@ def reference_sums(case):
         d, features = int(state.order[k]), state.features[k]
         assert tables(problem, settings, work, features, state.b[k], state.gamma[k], d)
         need = DERIVATIVES + MOMENTS
-        reference.evaluate(problem, settings, work, work.fit, k, 0.0, k, 0.0, need, k, features, d)
+        reference.evaluate(problem, settings, state, work, work.fit, k, 0.0, k, 0.0, need, k, features, d)
         sums[k, : 2 + 4 * d] = work.sums[1 : 3 + 4 * d]
     n = len(case.problem.y)
     return sums, *(reference.doubles(address, n).copy() for address in (work.score, work.curvature))

@@ -18,7 +18,6 @@ from numba import njit
 from support.chain_cases import Case, make_case
 from support.twins import twin
 
-from raytpnn.engine.problem import intercept_centre
 from raytpnn.engine.records import INTERCEPT
 from raytpnn.model.prior import Prior
 
@@ -53,7 +52,7 @@ def learn_steps(case: Case, stream: int) -> None:
     state.log_step[:] = np.log(0.8)
     state.step_count[:] = 0
     state.stream[2] = stream
-    centre = intercept_centre(case.family, case.problem.y, case.problem.offset)
+    centre = case.family.start(case.problem.y, case.problem.offset)
     case.settings.null_curvature = np.mean(case.family.variance(centre + case.problem.offset))
     case.settings.adapt = True
     case.chain.run(0, PILOT, PILOT, 1)

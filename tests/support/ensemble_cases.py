@@ -101,7 +101,7 @@ class SmallModel:
 
     def noise_nodes(self, size: int) -> np.ndarray:
         """Noise variances of equal prior mass."""
-        if not self.likelihood.has_nuisance:
+        if not self.likelihood.dispersion:
             return np.ones(1)
         u = (np.arange(size) + 0.5) / size
         return stats.invgamma(self.prior.v / 2, scale=float(self.settings.v_lambda) / 2).ppf(u)

@@ -1,7 +1,7 @@
 // The arithmetic of the kernels, number by number, for tests/kernels/test_kernels_sweep.py.
-#include "../../kernels/random.cuh"
-#include "../../kernels/triangular.cuh"
-#include "../../kernels/lanes.cuh"
+#include "core/random.cuh"
+#include "core/triangular.cuh"
+#include "core/lanes.cuh"
 
 using namespace raytpnn;
 

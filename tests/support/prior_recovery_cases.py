@@ -86,7 +86,7 @@ def checks(case, record) -> dict[str, float]:
         ),
         "intercept": (INTERCEPT, stats.norm(case.settings.intercept_mean, PRIOR.intercept_sd)),
     }
-    if case.family.has_nuisance:
+    if case.family.dispersion:
         scalars["nuisance"] = (NUISANCE, stats.invgamma(PRIOR.v / 2, scale=PRIOR.v * case.noise_scale / 2))
     for name, (slot, law) in scalars.items():
         for q in (0.1, 0.5, 0.9):

@@ -9,7 +9,7 @@ import pandas as pd
 
 import raytpnn
 from raytpnn.engine.ladder_records import LADDER
-from raytpnn.engine.records import SETTINGS, STATE
+from raytpnn.engine.records import STATE, STORED_SETTINGS
 
 # Two chains of five blocks, the last three with draws.
 SIZE = {"chains": 2, "warmup": 200, "draws": 100, "thin": 3, "seed": 11}
@@ -48,5 +48,5 @@ def told_of(post: raytpnn.Posterior) -> dict[str, list]:
 
 def layout_digest() -> str:
     """Of the records of which an unfinished run keeps the bytes."""
-    described = repr((STATE.descr, SETTINGS.descr, LADDER.descr))
+    described = repr((STATE.descr, STORED_SETTINGS.descr, LADDER.descr))
     return hashlib.sha256(described.encode()).hexdigest()[:16]

@@ -34,9 +34,12 @@ def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) ->
     return Draws(
         chain=np.full(size, chain, np.int32),
         draw=numbers,
-        loglik=log_likelihood(plan, scalar[:, FIT_LOGLIK], nuisance),
+        loglik=plan.family.log_likelihood(
+            scalar[:, FIT_LOGLIK], nuisance, float(plan.settings.weight_sum), scale
+        )
+        + plan.log_constant,
         intercept=plan.scaling.location + scale * scalar[:, INTERCEPT],
-        nuisance=nuisance * scale**2,
+        nuisance=plan.family.user_dispersion(nuisance, scale),
         b_gamma=scalar[:, B_GAMMA].copy(),
         sigma_beta2=scalar[:, SIGMA_BETA2] * scale**2,
         term_start=np.concatenate([[0], np.cumsum(K)]).astype(np.int64),
@@ -46,11 +49,3 @@ def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) ->
         b=b,
         gamma=gamma,
     )
-
-
-def log_likelihood(plan: Plan, fit_loglik: np.ndarray, nuisance: np.ndarray) -> np.ndarray:
-    """Weighted log-likelihood on the user's scale, (draws,)."""
-    if not plan.family.has_nuisance:
-        return fit_loglik + plan.log_constant
-    spread = np.log(2.0 * np.pi * nuisance * plan.scaling.scale**2)
-    return fit_loglik / nuisance - 0.5 * float(plan.settings.weight_sum) * spread + plan.log_constant

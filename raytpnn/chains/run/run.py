@@ -28,7 +28,7 @@ from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.older_records import moves_of_today, settings_of_today
 from raytpnn.engine.problem import Problem, Scaling, build_problem
 from raytpnn.engine.record_check import settings_of
-from raytpnn.engine.records import SETTINGS
+from raytpnn.engine.records import STORED_SETTINGS
 from raytpnn.engine.sharded_chain import as_shard, check_shards
 from raytpnn.engine.tempering.options import Tempering
 from raytpnn.families import get_family
@@ -264,7 +264,7 @@ class Run:
         name = self.place.name_of(SETTINGS_FILE)
         stored = mapped_array(self.verified(SETTINGS_FILE), name)
         with named(name):
-            settings = settings_of(settings_of_today(stored), family.code, problem.n_all, len(problem.codes))
+            settings = settings_of(settings_of_today(stored), family, problem.n_all, len(problem.codes))
         return Plan(
             problem=problem,
             settings=settings,
@@ -449,7 +449,7 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
 
 def clean_copy(settings: np.record) -> np.ndarray:
     """Copy settings so that the bytes between fields are zero: equal settings then make equal files."""
-    copy = np.zeros(1, SETTINGS)
-    for name in SETTINGS.names or ():
+    copy = np.zeros(1, STORED_SETTINGS)
+    for name in STORED_SETTINGS.names or ():
         copy[name][0] = settings[name]
     return copy

@@ -106,15 +106,15 @@ def family_of(options: FitFlags, y: Response) -> tuple[str, str]:
     from raytpnn.families import get_family
 
     if y.classes is not None:
-        if options["family"] not in (None, "bernoulli"):
+        if options["family"] is not None and not get_family(options["family"]).binary:
             raise ValueError(
                 f"target {options['target']!r} has two classes; family {options['family']} needs numbers"
             )
-        return "bernoulli", "" if options["family"] else "it has two classes"
+        return options["family"] or "bernoulli", "" if options["family"] else "it has two classes"
     family, reason = (
         (options["family"], "") if options["family"] else guess_family(y.values, str(options["target"]))
     )
-    if family == "bernoulli":
+    if get_family(family).binary:
         raise ValueError(
             f"target {options['target']!r} holds numbers; --positive VALUE makes two classes of them"
         )

@@ -14,6 +14,7 @@ from raytpnn.engine.gpu.device import Device, find_devices, use
 from raytpnn.engine.gpu.kernel_files import KERNEL_FILES
 from raytpnn.engine.records import DELAYED, EXACT_ONLY
 from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.families import FAMILIES, get_family
 
 __all__ = ["selftest"]
 
@@ -23,7 +24,6 @@ KERNELS = {
     "langevin": ("langevin_sums",),
     "rows_grid": ("grid_pass", "grid_slopes", "grid_many_slopes", "grid_gram"),
 }
-FAMILIES = ("gaussian", "bernoulli", "poisson")
 # Rows and chains of the timings, and sweeps of each.
 SIZES = ((1_000, 16), (1_000, 256), (10_000, 256), (100_000, 64))
 TIMED_SWEEPS = 20
@@ -100,10 +100,7 @@ def example(family: str, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(n, 5))
     f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
     X[rng.random(X.shape) < 0.05] = np.nan
-    if family == "gaussian":
-        return X, f + 0.3 * rng.normal(size=n)
-    mean = 1.0 / (1.0 + np.exp(-f)) if family == "bernoulli" else np.exp(0.5 * f)
-    return X, rng.binomial(1, mean) if family == "bernoulli" else rng.poisson(mean)
+    return X, get_family(family).sample(rng, f, 0.1)
 
 
 def same_draws(family: str, tempered: bool = False, screened: bool = False) -> str:
@@ -160,7 +157,6 @@ def small_problem(n: int, family: str = "gaussian") -> tuple[Any, Any]:
     from raytpnn.data.encoding.encoder import Encoder
     from raytpnn.data.rows.rows_io import TrainingRows
     from raytpnn.engine.moves.options import Moves
-    from raytpnn.families import get_family
     from raytpnn.model.prior import Prior
 
     X, y = example(family, n)

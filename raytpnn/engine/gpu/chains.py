@@ -14,6 +14,7 @@ import numpy as np
 
 from raytpnn.engine.chain import Block
 from raytpnn.engine.gpu.device import Device, DeviceError, Limits
+from raytpnn.engine.gpu.kernel_files import check_family
 from raytpnn.engine.gpu.memory import (
     Packing,
     ProblemOnDevice,
@@ -33,6 +34,7 @@ from raytpnn.engine.gpu.records import (
 )
 from raytpnn.engine.problem import Problem
 from raytpnn.engine.records import STATE, STOP, SWEEPS_DONE, TERMS
+from raytpnn.families import family_of_code
 
 __all__ = ["DeviceChains", "Geometry", "Pending", "Ran", "Task", "choose_geometry"]
 
@@ -175,6 +177,7 @@ class DeviceChains:
         share: float = 1.0,
         threads: int | None = None,
     ) -> None:
+        check_family(family_of_code(int(settings.family)))
         self.device = device
         self.settings = settings
         limits = device.limits()

@@ -1,6 +1,6 @@
 """Records of the grid execution: the rows of one device, and what a kernel is told to do with them.
 
-`kernels/layout.cuh` holds them as C structs, written by `headers.py`.
+`kernels/core/layout.cuh` holds them as C structs, written by `headers.py`.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ GRID_COMMAND = np.dtype(
         ("new_row", np.int64),
         ("old_beta", np.float64),
         ("new_beta", np.float64),
+        ("dispersion", np.float64),
         ("need", np.int64),  # what `evaluate` is asked for
         ("row", np.int64),  # basis function whose moments are taken
         ("second", np.int64),  # and another one

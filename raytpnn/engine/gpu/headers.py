@@ -13,6 +13,7 @@ import numpy as np
 from raytpnn.engine import records
 from raytpnn.engine.gpu import grid_records
 from raytpnn.engine.gpu import records as device_records
+from raytpnn.engine.gpu.kernel_files import registered_header
 from raytpnn.engine.ladder_records import LADDER, MOST_LEVELS
 from raytpnn.engine.moves import (
     birth_death,
@@ -21,10 +22,11 @@ from raytpnn.engine.moves import (
     delayed_acceptance,
     langevin,
     random_walk,
+    scalars,
 )
 from raytpnn.engine.rows import factor_tables, feature_sets, row_passes, subset
 from raytpnn.engine.sweeps import prior_draw, swap
-from raytpnn.families import FAMILIES, base
+from raytpnn.families import base
 from raytpnn.model import limits
 from raytpnn.numerics import constants, lanes, philox, random
 
@@ -68,6 +70,7 @@ SHARED = (
     (factor_tables, ("SMALLEST_MEAN", "SMALLEST_HEIGHT")),
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
+    (scalars, ("WALK_WIDTH",)),
     (birth_death, ("COPY_ATTEMPT",)),
     (change_features, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
     (delayed_acceptance, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS", "N_COUNTS")),
@@ -102,10 +105,8 @@ def _constant(name: str, value: object) -> str:
 
 
 def constants_header() -> str:
-    """Text of kernels/constants.cuh: numbers as constants, polynomials as lists of arguments."""
+    """Text of kernels/core/constants.cuh: numbers as constants, polynomials as lists of arguments."""
     text = NOTICE + "\nnamespace raytpnn {\n"
-    for family in FAMILIES.values():
-        text += _constant(family.name.upper(), family.code)
     for module, names in SHARED:
         text += f"\n// {module.__name__}\n"
         text += "".join(_constant(name, getattr(module, name)) for name in names)
@@ -132,7 +133,7 @@ def _struct(name: str, dtype: np.dtype) -> str:
 
 
 def layout_header() -> str:
-    """Text of kernels/layout.cuh: the records as C structs."""
+    """Text of kernels/core/layout.cuh: the records as C structs."""
     structs = {
         "Problem": records.PROBLEM,
         "Settings": records.SETTINGS,
@@ -152,7 +153,11 @@ def layout_header() -> str:
     return text + "}  // namespace raytpnn\n"
 
 
-HEADERS = {"constants.cuh": constants_header, "layout.cuh": layout_header}
+HEADERS = {
+    "core/constants.cuh": constants_header,
+    "core/layout.cuh": layout_header,
+    "families/registered.cuh": registered_header,
+}
 
 
 def write_headers(folder: Path) -> None:

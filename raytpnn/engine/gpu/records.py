@@ -1,6 +1,6 @@
 """Records of a chain on a device: scratch space and room for draws, as addresses of device memory.
 
-PROBLEM, SETTINGS, STATE and LADDER go to a device as they are; `kernels/layout.cuh` holds all of them as C
+PROBLEM, SETTINGS, STATE and LADDER go to a device as they are; `kernels/core/layout.cuh` holds all as C
 structs, written by `headers.py`.
 """
 

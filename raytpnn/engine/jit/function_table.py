@@ -8,6 +8,7 @@ address in the record `Work`, filled in by `unit_addresses` when a chain is made
 from __future__ import annotations
 
 import inspect
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,19 @@ from numba.extending import intrinsic
 
 from raytpnn.engine.jit.signatures import WORK_T
 from raytpnn.engine.records import WORK
+from raytpnn.families import Family
 from raytpnn.numerics.jit import internal
 
-__all__ = ["UNIT_NAMES", "compile_as_unit", "compile_unit", "is_cached", "slot_of", "unit", "unit_addresses"]
+__all__ = [
+    "UNIT_NAMES",
+    "compile_as_unit",
+    "compile_unit",
+    "family_address",
+    "is_cached",
+    "slot_of",
+    "unit",
+    "unit_addresses",
+]
 
 # Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
 UNIT_NAMES = (
@@ -64,7 +75,9 @@ SUBSET_UNIT_NAMES = (
 )
 # Those that only shards need.
 SHARD_UNIT_NAMES = ("meet",)
-_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SUBSET_UNIT_NAMES + SHARD_UNIT_NAMES
+# The one that every family has of its own.
+FAMILY_UNIT_NAMES = ("family_rows",)
+_SLOTS = UNIT_NAMES + ENSEMBLE_UNIT_NAMES + SUBSET_UNIT_NAMES + SHARD_UNIT_NAMES + FAMILY_UNIT_NAMES
 _UNITS: dict[str, tuple[Any, Any]] = {}
 _UNITS_OFFSET = dict(WORK.fields or {})["units"][1]
 
@@ -142,8 +155,30 @@ def slot_of(name: str) -> int:
     return _SLOTS.index(name)
 
 
-def unit_addresses(ensemble: bool = False, subsets: bool = False, shards: bool = False) -> np.ndarray:
+def unit_addresses(
+    family: Family, ensemble: bool = False, subsets: bool = False, shards: bool = False
+) -> np.ndarray:
     """Addresses of all units, (units,) int64; 0 for units of kinds that were not asked for."""
     skipped = (() if ensemble else ENSEMBLE_UNIT_NAMES) + (() if subsets else SUBSET_UNIT_NAMES)
-    skipped += () if shards else SHARD_UNIT_NAMES
-    return np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)
+    skipped += FAMILY_UNIT_NAMES + (() if shards else SHARD_UNIT_NAMES)
+    addresses = np.array([0 if name in skipped else compile_unit(name) for name in _SLOTS], np.int64)
+    addresses[slot_of("family_rows")] = family_address(family)
+    return addresses
+
+
+_COMPILED_FAMILIES: dict[Any, int] = {}
+
+
+def family_address(family: Family) -> int:
+    """Address of a family's own unit `family_rows`: the source, with its kernel in the place of `rows`.
+
+    Callers do not know which family they call, so that another family compiles nothing else.
+    """
+    kernel: Any = family.kernel
+    if kernel not in _COMPILED_FAMILIES:
+        source = _unit("family_rows")[0].py_func
+        own = FunctionType(source.__code__, source.__globals__ | {"rows": kernel}, source.__name__)
+        # Numba keeps compiled code by this name.
+        own.__qualname__ = f"{source.__name__}_{family.name}"
+        _COMPILED_FAMILIES[kernel] = compile_as_unit("family_rows", internal(own, kernel))
+    return _COMPILED_FAMILIES[kernel]

@@ -10,9 +10,9 @@ coefficient         The proposal of one coefficient given the rest: a Newton ste
 delayed_acceptance  Delayed acceptance.
 joint_beta          All coefficients and the intercept at once.
 langevin            Langevin step of the numbers of one term: theta = (b, log gamma or gamma, beta).
-likelihood          What a change of one term does to the log-likelihood.
+likelihood          What row sums of the log-likelihood are worth, and what a change of one term does to them.
 options             What the sampler does in a sweep.
 proposed_term       Building basis functions, and what a term's removal leaves.
 random_walk         Random walk of the numbers of one term.
-scalars             Intercept, noise variance and the learned scales.
+scalars             Intercept, dispersion and the learned scales.
 """

@@ -13,7 +13,7 @@ from raytpnn.engine.moves.delayed_acceptance import (
     screen_death,
     second_stage,
 )
-from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.likelihood import likelihood_scale, log_likelihood_change
 from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.records import (
     BIRTH,
@@ -25,10 +25,8 @@ from raytpnn.engine.records import (
     FOR_NEW_SET,
     FOR_SCREEN,
     MOST_VARIABLES,
-    NUISANCE,
     SCREEN_BIRTH_DEATH,
     SIGMA_BETA2,
-    TEMPERATURE,
 )
 from raytpnn.engine.rows.feature_sets import (
     draw_off_set,
@@ -143,10 +141,10 @@ def birth(problem, settings, state, work, slot):
     if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, 0, trial):
         return False
     if work.at_fit == 0:
-        evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
+        evaluate(problem, settings, state, work, work.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
         work.at_fit = 1
     dot, norm = phi_moments(problem, work, trial)
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     precision = scale * norm + prior_precision
     mean = scale * dot / precision
@@ -185,8 +183,8 @@ def death(problem, settings, state, work, slot, k):
             count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, False, False)
             return False
     work.at_fit = 0
-    dot, norm = moments_without(problem, settings, work, k, beta)
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    dot, norm = moments_without(problem, settings, state, work, k, beta)
+    scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     precision = scale * norm + prior_precision
     mean = scale * dot / precision

@@ -15,8 +15,9 @@ from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.signatures import CHAIN, FLAG, INTEGER
 from raytpnn.engine.moves.change_features import log_pick
 from raytpnn.engine.moves.delayed_acceptance import follow_term
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.moves.proposed_term import build_phi
-from raytpnn.engine.records import COMPONENT, FIT_LOGLIK, FOR_COMPONENT, NUISANCE, TEMPERATURE
+from raytpnn.engine.records import COMPONENT, FIT_LOGLIK, FOR_COMPONENT
 from raytpnn.engine.rows.feature_sets import draw_off_set, has_set, sort_set, terms_on_set
 from raytpnn.engine.rows.row_passes import change_trial_fit, evaluate, take_trial_fit
 from raytpnn.families.base import LIKELIHOOD
@@ -112,9 +113,9 @@ def change_component(problem, settings, state, work, slot):
     sort_set(work, here, d)
     if not fit_exchanged(problem, settings, state, work, d, old, new):
         return False
-    evaluate(problem, settings, work, work.trial_fit, 0, 0.0, 0, 0.0, LIKELIHOOD, 0, there, 0)
+    evaluate(problem, settings, state, work, work.trial_fit, 0, 0.0, 0, 0.0, LIKELIHOOD, 0, there, 0)
     loglik = work.sums[0]
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     if not log(w) < log_ratio + scale * (loglik - state.scalar[FIT_LOGLIK]):
         return False
     take_exchanged(problem, settings, state, work, d, old, new)

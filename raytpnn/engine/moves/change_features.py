@@ -14,7 +14,7 @@ from raytpnn.engine.moves.delayed_acceptance import (
     screen_restructure,
     second_stage,
 )
-from raytpnn.engine.moves.likelihood import log_likelihood_change
+from raytpnn.engine.moves.likelihood import likelihood_scale, log_likelihood_change
 from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
 from raytpnn.engine.records import (
     ADDING,
@@ -29,11 +29,9 @@ from raytpnn.engine.records import (
     JOINING,
     MOST_TERMS,
     MOST_VARIABLES,
-    NUISANCE,
     SCREEN_ADD_DELETE,
     SCREEN_CHANGE,
     SIGMA_BETA2,
-    TEMPERATURE,
 )
 from raytpnn.engine.rows.feature_sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
 from raytpnn.engine.rows.row_passes import copy_phi, phi_moments, replace_term
@@ -166,9 +164,9 @@ def try_restructure(problem, settings, state, work, k, slot, group, d, first, lo
     if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, first, trial):
         return False
     old_beta = state.beta[k]
-    old_dot, old_norm = moments_without(problem, settings, work, k, old_beta)
+    old_dot, old_norm = moments_without(problem, settings, state, work, k, old_beta)
     dot, norm = phi_moments(problem, work, trial)
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     beta = old_beta
     if settings.conditional_beta:

@@ -7,12 +7,11 @@ import math
 from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
 
-__all__ = ["GAUSSIAN", "draw_coefficient", "log_normal", "log_prior_over_proposal"]
+__all__ = ["draw_coefficient", "log_normal", "log_prior_over_proposal"]
 
 LOG_2_PI = 1.8378770664093453
-# Weight of the Newton step; the rest is the prior, whose tails cover the target's. Gaussian: exact, so 1.
+# Weight of the Newton step; the rest is the prior, whose tails cover the target's. Quadratic: exact, so 1.
 NEWTON_SHARE = 0.9
-GAUSSIAN = 0
 
 
 @internal
@@ -24,7 +23,7 @@ def log_normal(x, mean, precision):
 @internal
 def draw_coefficient(settings, u, v, mean, precision, prior_precision):
     """A coefficient from the proposal; v chooses the part of the mixture, u the value."""
-    if not settings.conditional_beta or (settings.family != GAUSSIAN and v >= NEWTON_SHARE):
+    if not settings.conditional_beta or (not settings.quadratic and v >= NEWTON_SHARE):
         return normal_quantile(u) / math.sqrt(prior_precision)
     return mean + normal_quantile(u) / math.sqrt(precision)
 
@@ -36,7 +35,7 @@ def log_prior_over_proposal(settings, beta, mean, precision, prior_precision):
         return 0.0
     prior = log_normal(beta, 0.0, prior_precision)
     newton = log_normal(beta, mean, precision)
-    if settings.family == GAUSSIAN:
+    if settings.quadratic:
         return prior - newton
     first = log(NEWTON_SHARE) + newton
     second = log(1.0 - NEWTON_SHARE) + prior

@@ -18,15 +18,14 @@ import math
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import problem_at, work_at
 from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, INTEGER
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.moves.proposed_term import build_phi, moments_without
 from raytpnn.engine.records import (
     DELAYED_IF_IT_PAYS,
     EXACT_ONLY,
-    NUISANCE,
     SCREEN_NAMES,
     SCREEN_WALK,
     SIGMA_BETA2,
-    TEMPERATURE,
 )
 from raytpnn.engine.rows.row_passes import copy_phi, evaluate, gather_fit, phi_moments, replace_term
 from raytpnn.engine.rows.subset import take_subset
@@ -59,9 +58,9 @@ WORTH_IT = 1.2
 
 
 @internal
-def log_evidence(state, dot, norm):
+def log_evidence(settings, state, dot, norm):
     """Log evidence of a coefficient from the moments along its basis function, and its squared z-score."""
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     precision = scale * norm + prior_precision
     slope = scale * dot
@@ -96,9 +95,9 @@ def excess_of(problem, part):
 
 
 @internal
-def log_birth_screen(problem, part, state, dot, norm, log_set):
+def log_birth_screen(problem, settings, part, state, dot, norm, log_set):
     """Log R* of a birth from the moments of the new basis function; a death has its negative."""
-    evidence, square = log_evidence(state, dot, norm)
+    evidence, square = log_evidence(settings, state, dot, norm)
     excess = excess_of(problem, part)
     # Noise alone adds `excess` to the squared z-score.
     return beyond_margin(log_set + evidence - 0.5 * excess, square, excess)
@@ -113,10 +112,10 @@ def screen_birth(problem, settings, state, work, d, log_set):
     if not build_phi(part, own, features, work.trial_b[0], work.trial_gamma[0], d, 0, trial):
         return -math.inf
     if own.at_fit == 0:
-        evaluate(part, settings, own, own.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
+        evaluate(part, settings, state, own, own.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
         own.at_fit = 1
     dot, norm = phi_moments(part, own, trial)
-    return log_birth_screen(problem, part, state, dot, norm, log_set)
+    return log_birth_screen(problem, settings, part, state, dot, norm, log_set)
 
 
 @unit(DOUBLE(*CHAIN, INTEGER, DOUBLE))
@@ -124,8 +123,8 @@ def screen_death(problem, settings, state, work, k, log_set):
     """Log R* of the death of term k, the set part of whose birth is given."""
     part, own = problem_at(work.batch), work_at(work.batch_work)
     own.at_fit = 0
-    dot, norm = moments_without(part, settings, own, k, state.beta[k])
-    return -log_birth_screen(problem, part, state, dot, norm, log_set)
+    dot, norm = moments_without(part, settings, state, own, k, state.beta[k])
+    return -log_birth_screen(problem, settings, part, state, dot, norm, log_set)
 
 
 @unit(DOUBLE(*CHAIN, INTEGER, INTEGER, INTEGER, DOUBLE))
@@ -139,10 +138,10 @@ def screen_restructure(problem, settings, state, work, k, d, first, log_set):
     if not build_phi(part, own, features, work.trial_b[0], work.trial_gamma[0], d, first, trial):
         return -math.inf
     own.at_fit = 0
-    old_dot, old_norm = moments_without(part, settings, own, k, state.beta[k])
+    old_dot, old_norm = moments_without(part, settings, state, own, k, state.beta[k])
     dot, norm = phi_moments(part, own, trial)
-    old_evidence, old_square = log_evidence(state, old_dot, old_norm)
-    evidence, square = log_evidence(state, dot, norm)
+    old_evidence, old_square = log_evidence(settings, state, old_dot, old_norm)
+    evidence, square = log_evidence(settings, state, dot, norm)
     return beyond_margin(log_set + (evidence - old_evidence), square + old_square, excess_of(problem, part))
 
 

@@ -1,7 +1,7 @@
 """All coefficients and the intercept at once.
 
-Gaussian: the exact conditional. Other families: a Langevin step, preconditioned by the Gram matrix at the
-constant curvature of the null model, which does not depend on the coefficients.
+A quadratic log-likelihood: the exact conditional. Others: a Langevin step, preconditioned by the Gram matrix
+at the constant curvature of the null model, which does not depend on the coefficients.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import double_rows
 from raytpnn.engine.jit.signatures import CHAIN, FLAG, NOTHING
 from raytpnn.engine.moves.adaptation import adapt_step
-from raytpnn.engine.moves.coefficient import GAUSSIAN
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.records import (
     FIT_LOGLIK,
     FOR_JOINT_BETA,
     INTERCEPT,
     JOINT_BETA,
-    NUISANCE,
     SIGMA_BETA2,
-    TEMPERATURE,
 )
 from raytpnn.engine.rows.row_passes import (
     TOTALS,
@@ -83,7 +81,7 @@ def gradient_at(problem, settings, state, work, address, point, out, scale, size
     """Gradient of the log posterior at a point whose fit stands at `address`; work.sums[0] is its loglik."""
     features = work.trial_features[0]
     need = DERIVATIVES + LIKELIHOOD + TOTALS
-    evaluate(problem, settings, work, address, 0, 0.0, 0, 0.0, need, 0, features, 0)
+    evaluate(problem, settings, state, work, address, 0, 0.0, 0, 0.0, need, 0, features, 0)
     score_of_terms(problem, work, state.K, out)
     gap = point[0] - settings.intercept_mean
     out[0] = scale * work.sums[1] - settings.intercept_precision * gap
@@ -155,7 +153,7 @@ def commit_point(problem, state, work, point, loglik):
 def joint_beta(problem, settings, state, work, warming_up):
     """Draw or propose (intercept, beta_1, ..., beta_K)."""
     size = state.K + 1
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     here, there = work.vector[HERE], work.vector[THERE]
     gradient, noise, solved = work.vector[GRADIENT], work.vector[NOISE], work.vector[SOLVED]
     state.tally[JOINT_BETA, 0] += 1
@@ -166,8 +164,8 @@ def joint_beta(problem, settings, state, work, warming_up):
     for k in range(state.K):
         here[k + 1] = state.beta[k]
     gradient_at(problem, settings, state, work, work.fit, here, gradient, scale, size)
-    # One full Newton step plus noise is the exact draw when the target is Gaussian: eps^2/2 = 1 in the drift.
-    exact = settings.family == GAUSSIAN
+    # One full Newton step plus noise is the exact draw when the target is normal: eps^2/2 = 1 in the drift.
+    exact = settings.quadratic
     step = 1.0 if exact else exp(state.log_step[0])
     for i in range(0, size, 2):
         u, v = uniforms(state, FOR_JOINT_BETA, 0, 1 + i // 2)

@@ -22,15 +22,14 @@ from raytpnn.engine.jit.signatures import (
 )
 from raytpnn.engine.moves.adaptation import adapt_step
 from raytpnn.engine.moves.delayed_acceptance import count_step, follow_term
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.moves.proposed_term import take_trial
 from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
     FOR_LANGEVIN,
     LANGEVIN,
-    NUISANCE,
     SIGMA_BETA2,
-    TEMPERATURE,
 )
 from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
 from raytpnn.engine.rows.row_passes import MOMENTS, copy_phi, evaluate, multiply_factor, take_trial_fit
@@ -90,7 +89,7 @@ def log_prior_of_term(settings, state, gamma, beta, d):
 @internal
 def gradient_and_precision(settings, state, sums, gamma, beta, d, gradient, precision):
     """Gradient of the log target and the inverse of D from the row sums."""
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     curvature = scale * (beta * beta)
     for j in range(d):
@@ -177,7 +176,7 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     if not term_tables(problem, settings, work, features, state.b[k], state.gamma[k], d):
         return -math.inf
     need = DERIVATIVES + MOMENTS
-    evaluate(problem, settings, work, work.fit, k, 0.0, k, 0.0, need, k, features, d)
+    evaluate(problem, settings, state, work, work.fit, k, 0.0, k, 0.0, need, k, features, d)
     beta = state.beta[k]
     point_of_term(settings, state, work, k)
     gradient_and_precision(
@@ -193,13 +192,13 @@ def log_ratio_of_move(problem, settings, state, work, k, step):
     new_beta = point[THERE, 2 * d]
     trial = settings.K_max
     need = DERIVATIVES + LIKELIHOOD + MOMENTS
-    evaluate(problem, settings, work, work.fit, k, beta, trial, new_beta, need, trial, features, d)
+    evaluate(problem, settings, state, work, work.fit, k, beta, trial, new_beta, need, trial, features, d)
     gamma = work.trial_gamma[0]
     gradient_and_precision(
         settings, state, work.sums, gamma, new_beta, d, point[GRADIENT_THERE], point[PRECISION_THERE]
     )
     there = log_prior_of_term(settings, state, gamma, new_beta, d)
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     change = scale * (work.sums[0] - state.scalar[FIT_LOGLIK]) + there - here
     back = log_proposal(point[THERE], point[GRADIENT_THERE], point[PRECISION_THERE], point[HERE], step, size)
     forth = log_proposal(point[HERE], point[GRADIENT], point[PRECISION], point[THERE], step, size)

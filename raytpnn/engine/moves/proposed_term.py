@@ -45,11 +45,11 @@ def prior_factor(settings, state, work, purpose, slot, place):
 
 
 @internal
-def moments_without(problem, settings, work, k, beta):
+def moments_without(problem, settings, state, work, k, beta):
     """Derivatives at the fit without term k, into `work`; returns the moments of its phi with them."""
     features = work.trial_features[0]
     need = DERIVATIVES + MOMENTS
-    evaluate(problem, settings, work, work.fit, k, beta, k, 0.0, need, k, features, 0)
+    evaluate(problem, settings, state, work, work.fit, k, beta, k, 0.0, need, k, features, 0)
     return work.sums[1], work.sums[2]
 
 

@@ -30,8 +30,9 @@ from raytpnn.engine.moves.langevin import (
     take_step,
     term_tables,
 )
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.moves.proposed_term import build_phi
-from raytpnn.engine.records import FIT_LOGLIK, FOR_LANGEVIN, LANGEVIN, NUISANCE, TEMPERATURE
+from raytpnn.engine.records import FIT_LOGLIK, FOR_LANGEVIN, LANGEVIN
 from raytpnn.engine.rows.row_passes import MOMENTS, evaluate, multiply_factor
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log
@@ -65,7 +66,7 @@ def propose_walk(problem, settings, state, work, k, step):
     own.at_fit = 0
     if not term_tables(part, settings, own, features, state.b[k], state.gamma[k], d):
         return -math.inf
-    evaluate(part, settings, own, own.fit, k, 0.0, k, 0.0, need, k, features, d)
+    evaluate(part, settings, state, own, own.fit, k, 0.0, k, 0.0, need, k, features, d)
     beta = state.beta[k]
     gamma = state.gamma[k]
     point_of_term(settings, state, work, k)
@@ -79,7 +80,7 @@ def propose_walk(problem, settings, state, work, k, step):
     for j in range(d):
         multiply_factor(part, own, features[j], j, trial)
     new_beta = point[THERE, 2 * d]
-    evaluate(part, settings, own, own.fit, k, beta, trial, new_beta, need, trial, features, d)
+    evaluate(part, settings, state, own, own.fit, k, beta, trial, new_beta, need, trial, features, d)
     there_gradient, there_precision = point[GRADIENT_THERE], point[PRECISION_THERE]
     scales_without_drift(settings, state, own.sums, new_gamma, new_beta, d, there_gradient, there_precision)
     there = log_prior_of_term(settings, state, new_gamma, new_beta, d)
@@ -102,9 +103,21 @@ def log_ratio_of_walk(problem, settings, state, work, k, step):
     beta = state.beta[k]
     new_beta = work.point[THERE, 2 * d]
     evaluate(
-        problem, settings, work, work.fit, k, beta, trial, new_beta, LIKELIHOOD, 0, work.trial_features[0], 0
+        problem,
+        settings,
+        state,
+        work,
+        work.fit,
+        k,
+        beta,
+        trial,
+        new_beta,
+        LIKELIHOOD,
+        0,
+        work.trial_features[0],
+        0,
     )
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     return log_ratio + scale * (work.sums[0] - state.scalar[FIT_LOGLIK])
 
 

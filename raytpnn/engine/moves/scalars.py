@@ -1,4 +1,4 @@
-"""Intercept, noise variance and the learned scales."""
+"""Intercept, dispersion and the learned scales."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.signatures import CHAIN, NOTHING, SETTINGS_T, STATE_T, WORK_T
-from raytpnn.engine.moves.coefficient import GAUSSIAN, log_normal
+from raytpnn.engine.moves.coefficient import log_normal
+from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
@@ -21,26 +22,29 @@ from raytpnn.engine.records import (
 )
 from raytpnn.engine.rows.row_passes import TOTALS, evaluate, shift_fit
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.numerics.elementary import log, normal_quantile
+from raytpnn.numerics.elementary import exp, log, normal_quantile
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import gamma_variate, uniforms
 
 __all__ = ["draw_nuisance", "draw_scales", "refresh_likelihood", "update_intercept"]
 
+# Steps of a random walk in one dimension, in standard deviations of its target.
+WALK_WIDTH = 2.4
+
 
 @internal
-def totals(problem, settings, work):
+def totals(problem, settings, state, work):
     """Sums of score and curvature, and the log-likelihood, at the fit."""
     features = work.trial_features[0]
     need = DERIVATIVES + LIKELIHOOD + TOTALS
-    evaluate(problem, settings, work, work.fit, 0, 0.0, 0, 0.0, need, 0, features, 0)
+    evaluate(problem, settings, state, work, work.fit, 0, 0.0, 0, 0.0, need, 0, features, 0)
     return work.sums[1], work.sums[2], work.sums[0]
 
 
 @internal
 def newton_step(settings, state, value, score, curvature):
     """Mean and precision of the intercept's proposal from `value`."""
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    scale = likelihood_scale(settings, state)
     precision = scale * curvature + settings.intercept_precision
     gradient = scale * score - settings.intercept_precision * (value - settings.intercept_mean)
     return value + gradient / precision, precision
@@ -48,18 +52,18 @@ def newton_step(settings, state, value, score, curvature):
 
 @unit(NOTHING(*CHAIN))
 def update_intercept(problem, settings, state, work):
-    """Newton proposal of the intercept, exact for the Gaussian; leaves the fit's log-likelihood fresh."""
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
+    """Newton proposal of the intercept, exact if quadratic; leaves the fit's log-likelihood fresh."""
+    scale = likelihood_scale(settings, state)
     old = state.scalar[INTERCEPT]
-    score, curvature, loglik = totals(problem, settings, work)
+    score, curvature, loglik = totals(problem, settings, state, work)
     mean, precision = newton_step(settings, state, old, score, curvature)
     u, v = uniforms(state, FOR_INTERCEPT, 0, 0)
     new = mean + normal_quantile(u) / math.sqrt(precision)
     shift_fit(problem, work, new - old)
     state.tally[INTERCEPT_MOVE, 0] += 1
-    new_score, new_curvature, new_loglik = totals(problem, settings, work)
+    new_score, new_curvature, new_loglik = totals(problem, settings, state, work)
     accepted = True
-    if settings.family != GAUSSIAN:
+    if not settings.quadratic:
         back_mean, back_precision = newton_step(settings, state, new, new_score, new_curvature)
         log_ratio = scale * (new_loglik - loglik)
         log_ratio += log_normal(new, settings.intercept_mean, settings.intercept_precision)
@@ -78,19 +82,46 @@ def update_intercept(problem, settings, state, work):
 @internal
 def refresh_likelihood(problem, settings, state, work):
     """Log-likelihood of the fit from the rows, free of what increments have rounded away."""
-    _, _, loglik = totals(problem, settings, work)
+    _, _, loglik = totals(problem, settings, state, work)
     state.scalar[FIT_LOGLIK] = loglik
 
 
-@unit(NOTHING(SETTINGS_T, STATE_T, WORK_T))
-def draw_nuisance(settings, state, work):
-    """Noise variance of the Gaussian from its inverse gamma conditional."""
-    if settings.family != GAUSSIAN:
-        return
+@internal
+def dispersion_shape(settings, state):
+    """Shape of the inverse gamma conditional of a dispersion that divides the log-likelihood."""
+    return 0.5 * settings.v + settings.dispersion_power * (state.scalar[TEMPERATURE] * settings.weight_sum)
+
+
+@internal
+def step_dispersion(problem, settings, state, work):
+    """Random walk of the log of a dispersion that stands in the rows."""
+    old = state.scalar[NUISANCE]
     temperature = state.scalar[TEMPERATURE]
-    squares = -2.0 * state.scalar[FIT_LOGLIK]
-    shape = 0.5 * (settings.v + temperature * settings.weight_sum)
-    rate = 0.5 * (settings.v_lambda + temperature * squares)
+    u, v = uniforms(state, FOR_NUISANCE, 0, 0)
+    # As wide as suits a dispersion that divides: one over this root is about the deviation of its logarithm.
+    log_step = WALK_WIDTH * normal_quantile(u) / math.sqrt(dispersion_shape(settings, state))
+    new = old * exp(log_step)
+    state.scalar[NUISANCE] = new
+    features = work.trial_features[0]
+    evaluate(problem, settings, state, work, work.fit, 0, 0.0, 0, 0.0, LIKELIHOOD, 0, features, 0)
+    log_ratio = temperature * (work.sums[0] - state.scalar[FIT_LOGLIK])
+    log_ratio -= 0.5 * (settings.v * log_step + settings.v_lambda * (1.0 / new - 1.0 / old))
+    if log(v) < log_ratio:
+        state.scalar[FIT_LOGLIK] = work.sums[0]
+    else:
+        state.scalar[NUISANCE] = old
+
+
+@unit(NOTHING(*CHAIN))
+def draw_nuisance(problem, settings, state, work):
+    """Dispersion from its inverse gamma conditional, or by a random walk if it stands in the rows."""
+    if not settings.dispersion:
+        return
+    if settings.dispersion_in_rows:
+        step_dispersion(problem, settings, state, work)
+        return
+    rate = 0.5 * settings.v_lambda - state.scalar[TEMPERATURE] * state.scalar[FIT_LOGLIK]
+    shape = dispersion_shape(settings, state)
     state.scalar[NUISANCE] = rate / gamma_variate(state, FOR_NUISANCE, 0, shape)
 
 

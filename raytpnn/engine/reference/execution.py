@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.records import BATCH
+from raytpnn.engine.records import BATCH, NUISANCE
 from raytpnn.engine.reference.rebinding import as_python
 from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, SMALLEST_MEAN
 from raytpnn.engine.rows.row_passes import MOMENTS, TOTALS
-from raytpnn.families import FAMILIES
+from raytpnn.families import family_of_code
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics import elementary_numpy
 from raytpnn.numerics.lanes_numpy import row_sum, stripe_sum
 from raytpnn.numerics.philox import philox_numpy
 
 __all__ = ["REPLACEMENTS", "reference_of"]
-
-BY_CODE = {family.code: family for family in FAMILIES.values()}
 
 
 def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -131,16 +129,11 @@ def copy_phi(problem, work, source, target):
     phi_of(problem, work, target)[:] = phi_of(problem, work, source)
 
 
-def family_at(problem, settings, fit):
+def family_at(problem, settings, state, fit):
     """Per row: weighted score, curvature and log-likelihood."""
-    family = BY_CODE[int(settings.family)]
     y, w = doubles(problem.y, problem.n), doubles(problem.w, problem.n)
-    score = w * (y - family.mean(fit))
-    curvature = w * family.variance(fit)
-    if family.name == "gaussian":
-        residual = y - fit
-        return score, curvature, -0.5 * (w * residual) * residual
-    return score, curvature, w * family.row_loglik(y, fit)
+    family = family_of_code(int(settings.family))
+    return family.reference_rows(y, fit, w, float(state.scalar[NUISANCE]))
 
 
 def moments(problem, score, curvature, x):
@@ -155,9 +148,11 @@ def changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
     return (doubles(address, problem.n) - old_beta * old) + new_beta * new
 
 
-def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d):
+def evaluate(
+    problem, settings, state, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d
+):
     fit = changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta)
-    score, curvature, loglik = family_at(problem, settings, fit)
+    score, curvature, loglik = family_at(problem, settings, state, fit)
     doubles(work.trial_fit, problem.n)[:] = fit
     work.sums[: 4 * d + 3] = 0.0
     if need & DERIVATIVES:

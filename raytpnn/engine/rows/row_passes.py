@@ -7,6 +7,8 @@ are units: the grid execution puts addresses of others in their place, see `call
 
 from __future__ import annotations
 
+from typing import Any
+
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import (
     batch_at,
@@ -26,12 +28,13 @@ from raytpnn.engine.jit.signatures import (
     PAIR,
     PROBLEM_T,
     SETTINGS_T,
+    STATE_T,
     VECTOR,
     WORK_T,
 )
+from raytpnn.engine.records import NUISANCE
 from raytpnn.engine.rows.reduction import combine, stripe_sums
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.families.dispatch import family_rows
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES, block_dot, block_dots, block_moments, block_sum
 
@@ -40,7 +43,9 @@ MOMENTS = 4  # of one basis function with score and curvature
 TOTALS = 8  # sums of score and curvature
 
 CHANGE = (INTEGER, DOUBLE, INTEGER, DOUBLE)
-EVALUATE = NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER, *CHANGE, INTEGER, INTEGER, FEATURES, INTEGER)
+EVALUATE = NOTHING(
+    PROBLEM_T, SETTINGS_T, STATE_T, WORK_T, INTEGER, *CHANGE, INTEGER, INTEGER, FEATURES, INTEGER
+)
 
 
 @internal
@@ -129,28 +134,47 @@ def slopes_of_block(problem, work, features, D, d, j, start, stop):
                 in_gamma[i] = in_gamma[i] * value
 
 
+# The kernel of the family that `family_rows` is compiled for: put in by `function_table.family_address`.
+rows: Any = None
+
+
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, DOUBLE, INTEGER))
+def family_rows(problem, work, start, stop, dispersion, need):
+    """Run a family's kernel at rows start ... stop - 1 of the trial fit: one unit for each family.
+
+    The log-likelihood is left in work.block[0].
+    """
+    size = stop - start
+    curvature = doubles(work.curvature + 8 * start, size)
+    if not need & DERIVATIVES:
+        # A kernel may use the place of the derivatives, which must survive a rejected birth.
+        curvature = work.block[1][:size]
+    rows(
+        doubles(problem.y + 8 * start, size),
+        doubles(work.trial_fit + 8 * start, size),
+        doubles(problem.w + 8 * start, size),
+        dispersion,
+        doubles(work.score + 8 * start, size),
+        curvature,
+        work.block[0][:size],
+        need,
+    )
+
+
 @internal
-def evaluate_block(problem, settings, work, trial, need, row, features, d, start, stop, sums):
+def evaluate_block(problem, settings, work, dispersion, need, row, features, d, start, stop, sums):
     """Evaluate the family at rows start ... stop - 1 of the trial fit, and add their sums."""
     n = problem.n
     size = stop - start
-    y = doubles(problem.y, n)
-    w = doubles(problem.w, n)
-    score = doubles(work.score, n)
-    curvature = doubles(work.curvature, n)
-    phi = singles(work.phi + 4 * n * row, n)
     lanes = work.lanes
-    loglik = work.block[0][:size]
-    s = score[start:stop]
-    c = curvature[start:stop]
-    if not need & DERIVATIVES:
-        # A kernel may use the place of the derivatives, which must survive a rejected birth.
-        c = work.block[1][:size]
-    family_rows(settings.family, y[start:stop], trial, w[start:stop], s, c, loglik, need)
+    s = doubles(work.score + 8 * start, size)
+    c = doubles(work.curvature + 8 * start, size)
+    phi = singles(work.phi + 4 * (n * row + start), size)
+    family_rows(problem, work, start, stop, dispersion, need)
     if need & LIKELIHOOD:
-        sums[0] += block_sum(loglik, lanes[0])
+        sums[0] += block_sum(work.block[0][:size], lanes[0])
     if need & MOMENTS:
-        dot, norm = block_moments(s, c, phi[start:stop], lanes)
+        dot, norm = block_moments(s, c, phi, lanes)
         sums[1] += dot
         sums[2] += norm
     if need & TOTALS:
@@ -165,7 +189,9 @@ def evaluate_block(problem, settings, work, trial, need, row, features, d, start
 
 
 @unit(EVALUATE)
-def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d):
+def evaluate(
+    problem, settings, state, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d
+):
     """Evaluate the family at fit - old_beta * phi[old_row] + new_beta * phi[new_row], left in trial_fit.
 
     `address` is that of the fit to start from. Fills work.sums: at 0 the log-likelihood (LIKELIHOOD), at 1
@@ -179,6 +205,7 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
     old = singles(work.phi + 4 * n * old_row, n)
     new = singles(work.phi + 4 * n * new_row, n)
     count = 4 * d + 3
+    dispersion = state.scalar[NUISANCE]
     for stripe in range(STRIPES):
         last = problem.stripe[stripe + 1]
         sums = doubles(stripe_sums(problem, work, stripe, count), count)
@@ -190,7 +217,7 @@ def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_b
             new_part = new[start:stop]
             for i in range(stop - start):
                 base[i] = (fit_part[i] - old_beta * old_part[i]) + new_beta * new_part[i]
-            evaluate_block(problem, settings, work, base, need, row, features, d, start, stop, sums)
+            evaluate_block(problem, settings, work, dispersion, need, row, features, d, start, stop, sums)
     total = doubles(combine(problem, work, count), count)
     for i in range(count):
         work.sums[i] = total[i]

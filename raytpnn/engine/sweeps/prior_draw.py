@@ -7,7 +7,6 @@ import math
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.signatures import CHAIN, FLAG
 from raytpnn.engine.moves.birth_death import copy_set, draw_prior_set
-from raytpnn.engine.moves.coefficient import GAUSSIAN
 from raytpnn.engine.moves.proposed_term import build_phi, prior_factor, take_trial
 from raytpnn.engine.moves.scalars import refresh_likelihood
 from raytpnn.engine.records import (
@@ -39,14 +38,14 @@ MOST_DRAWS = 64
 
 @internal
 def prior_scalars(settings, state, attempt):
-    """Draw scales, noise variance and intercept; fixed ones keep their values."""
+    """Draw scales, dispersion and intercept; fixed ones keep their values."""
     if settings.learn_b_gamma:
         variate = gamma_variate(state, FOR_SCALES, 2 * attempt, settings.b_gamma_shape)
         state.scalar[B_GAMMA] = settings.b_gamma_scale / variate
     if settings.learn_sigma_beta2:
         variate = gamma_variate(state, FOR_SCALES, 2 * attempt + 1, settings.sigma_beta2_shape)
         state.scalar[SIGMA_BETA2] = settings.sigma_beta2_scale / variate
-    if settings.family == GAUSSIAN:
+    if settings.dispersion:
         variate = gamma_variate(state, FOR_NUISANCE, attempt, 0.5 * settings.v)
         state.scalar[NUISANCE] = 0.5 * settings.v_lambda / variate
     u, v = uniforms(state, FOR_INTERCEPT, attempt, 0)

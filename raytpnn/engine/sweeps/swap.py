@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from raytpnn.engine.moves.coefficient import GAUSSIAN, LOG_2_PI
 from raytpnn.engine.records import FIT_LOGLIK, MOVE_NAMES, NUISANCE, TEMPERATURE
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
@@ -18,11 +17,14 @@ NEITHER, HOT, COLD = range(3)
 
 @internal
 def full_log_likelihood(settings, state):
-    """Log-likelihood of a state, with all that depends on the noise variance."""
+    """Log-likelihood of a state, with all that depends on the dispersion."""
+    if settings.dispersion_in_rows:
+        return state.scalar[FIT_LOGLIK]
     nuisance = state.scalar[NUISANCE]
     value = state.scalar[FIT_LOGLIK] / nuisance
-    if settings.family == GAUSSIAN:
-        value -= 0.5 * settings.weight_sum * (LOG_2_PI + log(nuisance))
+    if settings.dispersion:
+        unit = settings.dispersion_log_unit + log(nuisance)
+        value -= settings.dispersion_power * settings.weight_sum * unit
     return value
 
 

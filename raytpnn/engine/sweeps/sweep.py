@@ -57,7 +57,7 @@ def sweep(problem, settings, state, work, warming_up):
     else:
         refresh_likelihood(problem, settings, state, work)
     if settings.nuisance:
-        draw_nuisance(settings, state, work)
+        draw_nuisance(problem, settings, state, work)
     draw_scales(settings, state, work)
     return True
 

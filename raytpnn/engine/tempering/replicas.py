@@ -21,6 +21,7 @@ from raytpnn.engine.tempering.ladder import (
     pair_barriers,
 )
 from raytpnn.engine.tempering.options import Tempering
+from raytpnn.families import family_of_code
 
 __all__ = ["LadderStatus", "ReplicaBlock", "ReplicaSet", "Replicas"]
 
@@ -250,7 +251,7 @@ class ReplicaSet(Replicas):
         levels = tempering.replicas
         self.works = np.zeros(levels, WORK).view(np.recarray)
         self._arrays = []
-        addresses = unit_addresses(ensemble=True)
+        addresses = unit_addresses(family_of_code(int(settings.family)), ensemble=True)
         for r in range(levels):
             if r == 0 or not in_parts:
                 work, arrays = new_work(problem, settings)

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["predictive_check"]
 
-# What is worth comparing: the spread of truth values follows from their mean, and reals are seldom 0.
-STATISTICS = {
-    "gaussian": ("mean", "sd", "min", "max", "log_loss"),
-    "bernoulli": ("mean", "log_loss"),
-    "poisson": ("mean", "sd", "min", "max", "zeros", "log_loss"),
-}
-
 
 def predictive_check(
     posterior: Posterior, draws: int = 1000, level: float = CREDIBLE_LEVEL, seed: int = 0
@@ -66,7 +59,7 @@ def predictive_check(
         replicated.add(family, np.asarray(family.sample(rng, f, nuisance), np.float64), f, nuisance)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     records = []
-    for name in STATISTICS.get(family.name, STATISTICS["gaussian"]):
+    for name in family.statistics:
         mine, other = observed.statistic(name), replicated.statistic(name)
         p_value = np.mean((other > mine) + 0.5 * (other == mine))
         records.append((name, mine.mean(), other.mean(), *np.quantile(other, tails), p_value))

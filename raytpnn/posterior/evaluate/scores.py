@@ -18,8 +18,6 @@ __all__ = ["auroc", "coverage", "ece", "mixture_crps", "nll", "rmse", "score", "
 # Gauss-Legendre nodes on a panel, and how wide a panel may be in the smallest standard deviation.
 NODES = 16
 PANEL = 4.0
-# Probability left out on either side of the range over which a CRPS is integrated or summed.
-TAIL = 1e-12
 
 
 def rmse(y: np.ndarray, mean: np.ndarray) -> float:
@@ -121,7 +119,7 @@ def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray,
     """Integral of F^2 up to y and of (1 - F)^2 from y on."""
     low, high = support(family, f, nuisance)
     inside = min(max(y, low), high)
-    deviation = float(np.sqrt(np.min(nuisance)))
+    deviation = float(np.sqrt(np.min(family.variance(f, nuisance))))
     node, node_weight = np.polynomial.legendre.leggauss(NODES)
     total = abs(y - inside)
     for start, stop, above in ((low, inside, 0.0), (inside, high, 1.0)):
@@ -135,9 +133,9 @@ def crps_of_reals(family: Family, y: float, f: np.ndarray, nuisance: np.ndarray,
 
 
 def support(family: Family, f: np.ndarray, nuisance: np.ndarray) -> tuple[float, float]:
-    """Range that holds the mixture but for a probability of 1e-12 on either side: beyond it, F is 0 or 1."""
-    low = float(np.min(family.quantile(np.asarray(TAIL), f, nuisance)))
-    return low, float(np.max(family.quantile(np.asarray(1.0 - TAIL), f, nuisance)))
+    """Range that holds the mixture but for `Family.tail` on either side: beyond it, F is taken for 0 or 1."""
+    low = float(np.min(family.quantile(np.asarray(family.tail), f, nuisance)))
+    return low, float(np.max(family.quantile(np.asarray(1.0 - family.tail), f, nuisance)))
 
 
 def score(

@@ -26,12 +26,16 @@ DEFAULT = ("loglik", "K", "nuisance", "intercept")
 TITLES = {
     "loglik": "log-likelihood",
     "K": "number of terms K",
-    "nuisance": "noise variance",
     "intercept": "intercept",
     "mean order": "mean order of terms",
     "b_gamma": "scale of gamma",
     "sigma_beta2": "variance of beta",
 }
+
+
+def title_of(post: Posterior, name: str) -> str:
+    """What a quantity is, in words."""
+    return post.family.dispersion_name if name == "nuisance" else TITLES[name]
 
 
 def plot_trace(
@@ -63,7 +67,7 @@ def plot_trace(
         for chain, colour, label in zip(chains, chain_colours(len(chains)), labels, strict=True):
             at = np.arange(0, len(chain), step)
             ax.plot(at, chain[at], color=colour, linewidth=0.6, label=label, rasterized=True)
-        ax.set_title(TITLES[name], fontsize="small", loc="left")
+        ax.set_title(title_of(post, name), fontsize="small", loc="left")
     return finish(axes, "draw", f"Traces of {len(labels)} chain(s)", len(labels))
 
 
@@ -101,7 +105,7 @@ def plot_ranks(
             ax.stairs(share, edges, color=colour, linewidth=1.1, label=label)
         ax.axhline(1.0 / bins, color=GREY, linewidth=0.8, linestyle="--")
         ax.set_ylim(bottom=0.0)
-        ax.set_title(TITLES[name], fontsize="small", loc="left")
+        ax.set_title(title_of(post, name), fontsize="small", loc="left")
     return finish(
         axes, "rank among the draws of all chains", "Ranks, share of each chain's draws", len(labels)
     )

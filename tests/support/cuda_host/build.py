@@ -54,15 +54,21 @@ class HostError(Exception):
 
 
 def sources_of(path: Path) -> dict[Path, str]:
-    """Text of a source file and of all it includes from its own folder."""
+    """Text of a source file and of all it includes from its own folder, or from that of the kernels."""
     found: dict[Path, str] = {}
     waiting = [path]
     while waiting:
         at = waiting.pop()
         if at not in found:
             found[at] = at.read_text()
-            waiting += [at.parent / name for name in INCLUDE.findall(found[at])]
+            for name in INCLUDE.findall(found[at]):
+                waiting.append(next(folder / name for folder in folders_of(path) if (folder / name).exists()))
     return found
+
+
+def folders_of(path: Path) -> tuple[Path, Path]:
+    """Where a source file's headers are looked for."""
+    return path.parent, KERNELS
 
 
 def main_source(path: Path, texts: Sequence[str]) -> str:
@@ -133,7 +139,7 @@ def compile_library(path: Path, macros: Sequence[str] = (), variant: str = "plai
         )
         main.write_text(main_source(path.resolve(), list(texts.values())))
         shared.write_text(shared_source(list(texts.values())))
-        include = [f"-I{HEADERS}", f"-I{path.parent}"]
+        include = [f"-I{folder}" for folder in (HEADERS, *folders_of(path))]
         command = [COMPILER, *flags, *include, str(main), str(shared), "-o", str(made), "-lpthread"]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from raytpnn.engine.jit.function_table import compile_as_unit, slot_of
 from raytpnn.engine.jit.signatures import WORK_T
-from raytpnn.engine.records import MOST_UNITS, WORK
+from raytpnn.engine.records import MOST_UNITS, NUISANCE, WORK
 from raytpnn.numerics.jit import internal
 
 __all__ = ["CALLBACK", "CALLS", "HOST_SLOT", "grid_addresses", "place_callback"]
@@ -56,12 +56,12 @@ CALLS = (
 HOST_SLOT = MOST_UNITS - 1
 _HOST_OFFSET = dict(WORK.fields or {})["units"][1] + 8 * HOST_SLOT
 
-# Number of the pass, seven integers or addresses, two numbers.
-CALLBACK = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 8, *[ctypes.c_double] * 2)
-_SIGNATURE = types.void(WORK_T, *[types.int64] * 8, *[types.float64] * 2)
+# Number of the pass, seven integers or addresses, three numbers.
+CALLBACK = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 8, *[ctypes.c_double] * 3)
+_SIGNATURE = types.void(WORK_T, *[types.int64] * 8, *[types.float64] * 3)
 
 
-def _call_host(typingctx, work, call, a, b, c, d, e, f, g, x, y):
+def _call_host(typingctx, work, call, a, b, c, d, e, f, g, x, y, z):
     """Call the function of C whose address stands behind the units."""
 
     def codegen(context, builder, _, values):
@@ -80,70 +80,73 @@ call_host: Any = intrinsic(_call_host)
 @internal
 def multiply_factor(problem, work, feature, j, row):
     """Factor table j stands in work.table."""
-    call_host(work, MULTIPLY_FACTOR, feature, j, row, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, MULTIPLY_FACTOR, feature, j, row, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
-def evaluate(problem, settings, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d):
+def evaluate(
+    problem, settings, state, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d
+):
     """Leaves the sums in work.sums."""
     at = np.int64(features.ctypes.data)
-    call_host(work, EVALUATE, address, old_row, new_row, need, row, d, at, old_beta, new_beta)
+    dispersion = state.scalar[NUISANCE]
+    call_host(work, EVALUATE, address, old_row, new_row, need, row, d, at, old_beta, new_beta, dispersion)
 
 
 @internal
 def phi_moments(problem, work, row):
     """The two sums come back in work.block, which is otherwise unused here."""
-    call_host(work, PHI_MOMENTS, row, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, PHI_MOMENTS, row, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
     return work.block[0, 0], work.block[0, 1]
 
 
 @internal
 def replace_term(problem, work, k, old_beta, row, new_beta):
     """No sum, so that the host does not wait."""
-    call_host(work, REPLACE_TERM, k, row, 0, 0, 0, 0, 0, old_beta, new_beta)
+    call_host(work, REPLACE_TERM, k, row, 0, 0, 0, 0, 0, old_beta, new_beta, 0.0)
 
 
 @internal
 def copy_phi(problem, work, source, target):
     """No sum, so that the host does not wait."""
-    call_host(work, COPY_PHI, source, target, 0, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, COPY_PHI, source, target, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def take_trial_fit(problem, work):
     """No sum, so that the host does not wait."""
-    call_host(work, TAKE_TRIAL_FIT, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, TAKE_TRIAL_FIT, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def shift_fit(problem, work, amount):
     """No sum, so that the host does not wait."""
-    call_host(work, SHIFT_FIT, 0, 0, 0, 0, 0, 0, 0, amount, 0.0)
+    call_host(work, SHIFT_FIT, 0, 0, 0, 0, 0, 0, 0, amount, 0.0, 0.0)
 
 
 @internal
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
     """No sum, so that the host does not wait."""
     at = np.int64(coefficients.ctypes.data)
-    call_host(work, FIT_FROM_TERMS, K, at, address, 0, 0, 0, 0, intercept, 0.0)
+    call_host(work, FIT_FROM_TERMS, K, at, address, 0, 0, 0, 0, intercept, 0.0, 0.0)
 
 
 @internal
 def gram_matrix(problem, settings, work, K):
     """Leaves the matrix in work.gram."""
-    call_host(work, GRAM_MATRIX, K, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, GRAM_MATRIX, K, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def score_of_terms(problem, work, K, out):
     """Leaves the sums in out[1:]."""
-    call_host(work, SCORE_OF_TERMS, K, np.int64(out.ctypes.data), 0, 0, 0, 0, 0, 0.0, 0.0)
+    call_host(work, SCORE_OF_TERMS, K, np.int64(out.ctypes.data), 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @internal
 def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_beta):
     """No sum, so that the host does not wait."""
-    call_host(work, CHANGE_TRIAL_FIT, address, old_row, new_row, 0, 0, 0, 0, old_beta, new_beta)
+    call_host(work, CHANGE_TRIAL_FIT, address, old_row, new_row, 0, 0, 0, 0, old_beta, new_beta, 0.0)
 
 
 def grid_addresses() -> dict[int, int]:

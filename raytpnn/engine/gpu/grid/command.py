@@ -27,6 +27,7 @@ class Command(NamedTuple):
     new_row: int = 0
     old_beta: float = 0.0
     new_beta: float = 0.0
+    dispersion: float = 1.0
     need: int = 0
     row: int = 0
     second: int = -1

@@ -33,13 +33,14 @@ Exchange = Callable[[np.ndarray], np.ndarray]
 
 
 class Change(NamedTuple):
-    """A fit in which new_beta * phi[new_row] replaces old_beta * phi[old_row]."""
+    """A fit in which new_beta * phi[new_row] replaces old_beta * phi[old_row], and a dispersion."""
 
     of_trial: bool = False
     old_row: int = 0
     old_beta: float = 0.0
     new_row: int = 0
     new_beta: float = 0.0
+    dispersion: float = 1.0
 
     def reads(self, row: int) -> bool:
         """Whether it depends on a basis function."""
@@ -129,29 +130,29 @@ class GridRows:
         for shard in self.shards:
             shard.finish()
 
-    def __call__(self, call, a, b, c, d, e, f, g, x, y) -> None:
+    def __call__(self, call, a, b, c, d, e, f, g, x, y, z) -> None:
         """What compiled code calls, see `grid_calls.CALLS`; an error ends the block."""
         if self.problem is not None:
             return
         try:
-            self.called[call](self, a, b, c, d, e, f, g, x, y)
+            self.called[call](self, a, b, c, d, e, f, g, x, y, z)
         except BaseException as problem:
             self.problem = problem
             self.control[STOP] = 1
 
     # What stands in the same place of `grid_calls.CALLS`, with the arguments that are given there.
     called = (
-        lambda self, a, b, c, d, e, f, g, x, y: self.multiply_factor(a, b, c),
-        lambda self, a, b, c, d, e, f, g, x, y: self.evaluate(a, Change(False, b, x, c, y), d, e, g, f),
-        lambda self, a, b, c, d, e, f, g, x, y: self.phi_moments(a),
-        lambda self, a, b, c, d, e, f, g, x, y: self.replace_term(a, x, b, y),
-        lambda self, a, b, c, d, e, f, g, x, y: self.copy_phi(a, b),
-        lambda self, a, b, c, d, e, f, g, x, y: self.take_trial_fit(),
-        lambda self, a, b, c, d, e, f, g, x, y: self.shift_fit(x),
-        lambda self, a, b, c, d, e, f, g, x, y: self.fit_from_terms(a, x, b, c),
-        lambda self, a, b, c, d, e, f, g, x, y: self.gram_matrix(a),
-        lambda self, a, b, c, d, e, f, g, x, y: self.score_of_terms(a, b),
-        lambda self, a, b, c, d, e, f, g, x, y: self.change_trial_fit(a, Change(False, b, x, c, y)),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.multiply_factor(a, b, c),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.evaluate(a, Change(False, b, x, c, y, z), d, e, g, f),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.phi_moments(a),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.replace_term(a, x, b, y),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.copy_phi(a, b),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.take_trial_fit(),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.shift_fit(x),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.fit_from_terms(a, x, b, c),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.gram_matrix(a),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.score_of_terms(a, b),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.change_trial_fit(a, Change(False, b, x, c, y)),
     )
 
     # What the moves ask for.
@@ -363,10 +364,15 @@ class GridRows:
 
     def _at(self, shard: RowSet, change: Change, command: Command) -> Command:
         """A command at a changed fit."""
-        of_trial, old_row, old_beta, new_row, new_beta = change
+        of_trial, old_row, old_beta, new_row, new_beta, dispersion = change
         fit = shard.trial if of_trial else shard.fit
         return command._replace(
-            fit=fit, old_row=old_row, old_beta=old_beta, new_row=new_row, new_beta=new_beta
+            fit=fit,
+            old_row=old_row,
+            old_beta=old_beta,
+            new_row=new_row,
+            new_beta=new_beta,
+            dispersion=dispersion,
         )
 
     def _pass(self, change: Change, need: int, row: int, second: int) -> np.ndarray:

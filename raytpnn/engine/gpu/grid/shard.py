@@ -11,8 +11,10 @@ from raytpnn.engine.gpu.chains import Geometry, choose_geometry
 from raytpnn.engine.gpu.device import Device, Module
 from raytpnn.engine.gpu.grid.command import Command
 from raytpnn.engine.gpu.grid_records import GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
+from raytpnn.engine.gpu.kernel_files import check_family
 from raytpnn.engine.gpu.memory import ALIGNMENT, on_device
 from raytpnn.engine.problem import Problem, new_record_of
+from raytpnn.families import family_of_code
 from raytpnn.numerics.lanes import BLOCK, LANES
 
 __all__ = ["GridShard", "RowSet", "row_blocks", "shards_of"]
@@ -233,6 +235,7 @@ class GridShard(RowSet):
         high: int,
         passes: bool = True,
     ) -> None:
+        check_family(family_of_code(int(settings.family)))
         stripe = np.array(problem.record.stripe[low : high + 1])
         geometry = choose_geometry(device.limits(), problem, settings)
         self.start = int(stripe[0])

@@ -40,7 +40,7 @@ def convergence_section(post: Posterior) -> str:
         )
     )
     parts.append(diagnostics_table(table))
-    height = 0.9 + 1.25 * (len(DEFAULT) - (not post.family.has_nuisance))
+    height = 0.9 + 1.25 * (len(DEFAULT) - (not post.family.dispersion))
     parts.append(
         html.figures(
             [

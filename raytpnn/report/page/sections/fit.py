@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_section", "one_line"]
 
-FAMILIES = {
-    "gaussian": "Numbers with normal noise of one variance (gaussian). Effects add up to the mean response.",
-    "bernoulli": "Two classes (bernoulli). Effects add up to log odds: +0.7 about doubles the odds.",
-    "poisson": "Counts (poisson). Effects add up to the log of the expected count: +0.7 about doubles it.",
-}
 PRIOR_NAMES = {
     "K_max": "most terms (K_max)",
     "max_order": "most features in a term (max_order)",
@@ -57,7 +52,7 @@ def fit_section(post: Posterior) -> str:
 
 def data_rows(post: Posterior) -> list[tuple[str, str]]:
     """Rows of the table about the data."""
-    rows = [("Response", FAMILIES[post.family.name])]
+    rows = [("Response", post.family.description)]
     if post.classes is not None:
         zero, one = (shorten(str(label), 40) for label in post.classes)
         rows.append(("Classes", f"{one} against {zero}; {percent(float(np.mean(post.y)))} are {one}"))
@@ -88,11 +83,10 @@ def run_rows(post: Posterior) -> list[tuple[str, str]]:
             f"{number(float(np.mean(post.draws.K)))} on average, at most {post.draws.K.max()}",
         )
     ]
-    if post.family.has_nuisance:
-        low, high = np.quantile(np.sqrt(post.draws.nuisance), TAILS)
-        rows.append(
-            ("Noise, standard deviation", f"{number(low)} to {number(high)} ({PERCENT} posterior interval)")
-        )
+    if post.family.dispersion:
+        name, values = post.family.noise(post.draws.nuisance)
+        low, high = np.quantile(values, TAILS)
+        rows.append((name, f"{number(low)} to {number(high)} ({PERCENT} posterior interval)"))
     counted = config.get("counted") or config
     if "sweeps" in counted:
         rows.append(("Sweeps, until the chains agreed or the limit", f"{counted['sweeps']:,} a chain"))

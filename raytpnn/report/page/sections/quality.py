@@ -92,21 +92,23 @@ def base_nll(post: Posterior, result: Assessment) -> str:
     """NLL of one distribution for all rows, with the mean (and variance) of the responses."""
     y, family = result.y, post.family
     mean = float(np.mean(y))
-    if (np.var(y) if family.has_nuisance else mean) <= 0:
+    if (np.var(y) if family.dispersion else mean) <= 0:
         return "–"
     level = np.full(len(y), family.link(mean))
-    return number(scores.nll(family.log_density(y, level, float(np.var(y)))))
+    dispersion = family.dispersion_start(float(np.var(y)))
+    return number(scores.nll(family.log_density(y, level, dispersion)))
 
 
 def base_crps(post: Posterior, result: Assessment) -> str:
     """CRPS of one distribution for all rows, with the mean (and variance) of the responses."""
     y, family = result.y, post.family
     mean, variance = float(np.mean(y)), float(np.var(y))
-    if (variance if family.has_nuisance else mean) <= 0:
+    if (variance if family.dispersion else mean) <= 0:
         return "–"
     some = y[result.crps_rows]
     level = np.full((1, len(some)), family.link(mean))
-    return number(float(np.mean(scores.mixture_crps(family, some, level, np.array([variance])))))
+    dispersion = np.array([family.dispersion_start(variance)])
+    return number(float(np.mean(scores.mixture_crps(family, some, level, dispersion))))
 
 
 def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
