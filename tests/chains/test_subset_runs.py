@@ -99,7 +99,7 @@ def test_command_line(tmp_path):
     told = call("diagnose", tmp_path / "mini").stdout
     assert "Every sweep looked at 30 of the rows (minibatch)" in " ".join(told.split())
     told = json.loads(call("diagnose", tmp_path / "delayed", "--json").stdout)["subsets"]
-    assert told.startswith("Delayed acceptance on 30 rows a sweep")
+    assert told.startswith("Delayed acceptance on 30 rows per sweep")
     assert "changing in 2 of 2 chains" in told
     (tmp_path / "fit.toml").write_text("minibatch = 30\ndelayed_acceptance = true\n")
     again = ("fit", tmp_path / "data.csv", "--target", "y", *SHORT, "--config", tmp_path / "fit.toml")

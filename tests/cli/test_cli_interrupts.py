@@ -97,7 +97,7 @@ def test_a_killed_run_can_be_looked_at_and_resumed(data, tmp_path):
     assert state_of(out) == "running"
     looked = call("diagnose", out)
     assert looked.returncode == 3
-    assert "goes on at this moment, or was killed" in looked.stdout
+    assert "was killed, or ended by an error" in looked.stdout
     assert f"raytpnn resume {out}" in looked.stdout
     again = run("resume", out)
     assert "target: R-hat 1.0001 as before" in again.stderr

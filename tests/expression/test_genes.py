@@ -71,7 +71,7 @@ def test_table_of_genes_is_that_of_the_definition(post):
         norm = np.sqrt(np.mean(found[key] ** 2, axis=1))
         assert row.order == len(key)
         assert row.importance == pytest.approx(norm.mean(), rel=1e-5)
-        assert row.importance_high == pytest.approx(np.quantile(norm, 0.975), rel=1e-5)
+        assert row.importance_high == pytest.approx(np.quantile(norm, 0.95), rel=1e-5)
         assert row.inclusion == pytest.approx(np.mean(norm > post.negligible))
         moved = slopes[key][slopes[key] != 0]
         if row.order <= 2 and len(moved):

@@ -254,9 +254,9 @@ def test_evidence_that_cannot_tell_is_a_tie(two_workers):
 
 def test_errors_of_fits_are_told(two_workers):
     with pytest.raises(
-        ValueError, match=r"a fit of the search failed: ValueError: max_bins must be from 2 to .* not 1"
+        ValueError, match=r"a fit of the search failed: ValueError: max_bins must be from 2 to .* not 70000"
     ):
-        search([GOOD], max_bins=1)
+        search([GOOD], max_bins=70_000)
 
 
 def test_wrong_use_is_named():
