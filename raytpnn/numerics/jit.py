@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 from numba import njit
+from numba.core.caching import IndexDataCacheFile
 from numba.core.types import unliteral
 
 __all__ = ["SUPPORTED", "allocating", "compiled", "internal"]
@@ -23,6 +24,25 @@ OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy",
 # references, a tenth of a sweep or more with few rows. A function that allocates does not compile then.
 WITHOUT_COUNTING: dict[str, Any] = {"_nrt": False}
 WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class CheckedCache(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's cache of one function, whose entries say what they are.
+
+    Numba writes the index before the code, and numbers files of code from 1 again when sources change. A
+    process that looks at that moment would be given the code of other sources, or of another signature.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep code with its key and the stamp of its sources."""
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        """Code of a key; None if there is none, or what is there is something else."""
+        found = super().load(key)
+        if not isinstance(found, tuple) or len(found) != 3 or found[:2] != (self._source_stamp, key):
+            return None
+        return found[2]
 
 
 @cache
@@ -47,6 +67,7 @@ def _cached_with_callees(dispatcher: Any, *callees: Any) -> Any:
     index = _private(_private(dispatcher, "_cache"), "_cache_file")
     _private(index, "_source_stamp")
     index._source_stamp = newest, size
+    index.__class__ = CheckedCache
     return dispatcher
 
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -25,6 +26,8 @@ NAMES = (
     ("numba.np.arrayobj", "populate_array"),
     ("numba.core.dispatcher", "Dispatcher.get_call_template"),
     ("numba.core.caching", "FunctionCache.load_overload"),
+    ("numba.core.caching", "IndexDataCacheFile.load"),
+    ("numba.core.caching", "IndexDataCacheFile.save"),
     ("numba.core.codegen", "JITCodeLibrary.get_pointer_to_function"),
     ("numba.core.callconv", "CPUCallConv.call_function"),
     ("numba.core.callconv", "CPUCallConv.get_function_type"),
@@ -61,7 +64,8 @@ def test_private_names_are_there(module, name):
 
 
 def test_a_version_without_a_private_name_is_refused_in_words():
-    older = SimpleNamespace(_cache=SimpleNamespace(_cache_file=SimpleNamespace(_stamp=0)))
+    cache = SimpleNamespace(_cache_file=SimpleNamespace(_stamp=0))
+    older = SimpleNamespace(_cache=cache, py_func=double)
     message = rf"Numba {numba.__version__} has no SimpleNamespace\._source_stamp.*install numba>=0\.61,<0\.69"
     with pytest.raises(ImportError, match=message):
         jit._cached_with_callees(older)
@@ -97,3 +101,28 @@ def test_literals_compile_nothing_more():
 
     assert caller() == 6
     assert len(dispatcher.signatures) == 1
+
+
+def test_code_of_other_sources_or_of_another_signature_is_not_taken(tmp_path):
+    """What a process sees that looks between the writing of an index and of its code."""
+
+    def cache_of(stamp):
+        made = IndexDataCacheFile(str(tmp_path), "function", stamp)
+        made.__class__ = jit.CheckedCache
+        return made
+
+    old, new = cache_of((1.0, 10)), cache_of((2.0, 11))
+    old.save("f(int64)", "old code")
+    assert old.load("f(int64)") == "old code"
+    assert new.load("f(int64)") is None
+    (entry,) = tmp_path.glob("*.nbc")
+    before = entry.read_bytes()
+    new.save("f(int64)", "new code")
+    assert new.load("f(int64)") == "new code"
+    entry.write_bytes(before)
+    assert new.load("f(int64)") is None, "code of other sources under a fresh index"
+    new.save("f(float64)", "code of another signature")
+    (other,) = set(tmp_path.glob("*.nbc")) - {entry}
+    entry.write_bytes(other.read_bytes())
+    assert new.load("f(int64)") is None
+    assert new.load("f(float64)") == "code of another signature"
