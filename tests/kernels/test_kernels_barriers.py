@@ -73,6 +73,15 @@ def heavy_run(library, schedule):
         return chain_run(library, "heavy", schedule, Moves())
 
 
+def flat_run(library, schedule):
+    """Scales so large that some of the proposed factors are flat, and have no prior mass."""
+    prior = Prior(K_max=6, max_order=3, gamma_adding=0.3, a_gamma=0.5, b_gamma=5e7)
+    case = make_case("gaussian", n=30, p=3, prior=prior, moves=Moves())
+    kernels = KernelChains(case.chain, Launch(*schedule, library=library), (0, 1))
+    records = kernels.run(0, 25, 8, 1)
+    return kernels.states.tobytes() + content(records)
+
+
 def ensemble_run(library, schedule):
     case = make_case("gaussian", n=20, p=3, prior=PRIOR)
     kernels = KernelEnsembles([make_ensemble(case, Tempering(4))], Launch(*schedule, library=library))
@@ -123,6 +132,7 @@ def results(library):
         yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12))
         yield chain_run(library, "gaussian", schedule, Moves(), SubsetUse(12, DELAYED))
         yield heavy_run(library, schedule)
+        yield flat_run(library, schedule)
         yield ensemble_run(library, schedule)
         yield stopped_run(library, schedule)
         yield hopeless_run(library, schedule)
