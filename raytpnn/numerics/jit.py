@@ -26,7 +26,7 @@ WITHOUT_COUNTING: dict[str, Any] = {"_nrt": False}
 WITHOUT_WRAPPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
-class CheckedCache(IndexDataCacheFile):  # type: ignore[misc]
+class CheckedCache(IndexDataCacheFile):
     """Numba's cache of one function, whose entries say what they are.
 
     Numba writes the index before the code, and numbers files of code from 1 again when sources change. A
