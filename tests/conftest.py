@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from support.run_cases import LONG, fit
+from support.run_cases import LONG, SHORT, fit
 
 # Processes that tests start use the package that is installed, not the folder that they are started in: it is
 # what the tests are about, and compiled already.
@@ -65,6 +66,21 @@ def long_run(tmp_path_factory):
     run = tmp_path_factory.mktemp("long") / "run"
     fit(run, **LONG)
     return run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A short run that has ended."""
+    run = tmp_path_factory.mktemp("finished") / "run"
+    fit(run, **SHORT)
+    return run
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """A copy of it that can be spoiled."""
+    shutil.copytree(finished, tmp_path / "run")
+    return tmp_path / "run"
 
 
 @pytest.fixture

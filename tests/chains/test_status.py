@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,29 +12,12 @@ from dataclasses import replace
 
 import pytest
 from support.cli_cases import call
-from support.run_cases import fit
 
 import raytpnn
 from raytpnn.chains.run.run import Run
 from raytpnn.storage.lease import Lease, Record
 from raytpnn.storage.places.identity import own_process
 from raytpnn.storage.places.place import Place
-
-SIZE = {"chains": 2, "warmup": 100, "draws": 300}
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    run = tmp_path_factory.mktemp("status") / "run"
-    fit(run, **SIZE)
-    return run
-
-
-@pytest.fixture
-def copy(finished, tmp_path):
-    """A copy that can be spoiled."""
-    shutil.copytree(finished, tmp_path / "run")
-    return tmp_path / "run"
 
 
 def reopened(run):

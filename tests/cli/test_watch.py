@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 from support.cli_cases import COMMAND, PATIENCE_SECONDS, call, surroundings
-from support.run_cases import fit, manifest_of
+from support.run_cases import SHORT, fit, manifest_of
 
 from raytpnn.chains.run.run import Run
 from raytpnn.chains.run.status import MOST_BLOCKS, StatusReader, longest_pause, speed
@@ -20,22 +20,6 @@ from raytpnn.storage.errors import RunError
 from raytpnn.storage.lease import Lease, Record
 from raytpnn.storage.places.identity import Process, own_process
 from raytpnn.storage.places.place import Place
-
-SIZE = {"chains": 2, "warmup": 100, "draws": 300}
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    run = tmp_path_factory.mktemp("watched") / "run"
-    fit(run, **SIZE)
-    return run
-
-
-@pytest.fixture
-def copy(finished, tmp_path):
-    """A copy that can be spoiled."""
-    shutil.copytree(finished, tmp_path / "run")
-    return tmp_path / "run"
 
 
 def set_state(run, state):
@@ -167,7 +151,7 @@ def test_a_run_is_followed_from_before_its_beginning_to_its_end(tmp_path):
         env=surroundings(),
     )
     assert "waiting for a run to begin" in watcher.stderr.readline()
-    fit(tmp_path / "run", **SIZE)
+    fit(tmp_path / "run", **SHORT)
     said, complaints = watcher.communicate(timeout=PATIENCE_SECONDS)
     assert watcher.returncode == 0, complaints
     assert said.splitlines()[-1].startswith("finished, 8 of 8 blocks")

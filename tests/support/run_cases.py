@@ -16,6 +16,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 # Ten rounds, the last one short; five of them keep draws.
 SIZE = {"chains": 4, "warmup": 500, "draws": 470}
 # Long enough for something to happen half-way.
+SHORT = {"chains": 2, "warmup": 100, "draws": 300}
 LONG = {"n": 2000, "chains": 4, "warmup": 100, "draws": 400}
 
 
