@@ -25,6 +25,7 @@ from raytpnn.chains.run.run import Run
 from raytpnn.chains.run.store import MemoryRun, RunStore
 from raytpnn.chains.run_chains import RunSetup, connected, run_chains
 from raytpnn.chains.schedule.scheduler import Finish, Goal
+from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows.rows_io import TrainingRows
 from raytpnn.data.training import RoomForCodes, fit_training, training_columns
@@ -35,7 +36,7 @@ from raytpnn.engine.precompile import CompileHelper
 from raytpnn.engine.rows.subset_options import resolve_subsets
 from raytpnn.engine.sharded_chain import check_shards
 from raytpnn.engine.tempering.options import Tempering
-from raytpnn.families import get_family
+from raytpnn.families import Family, get_family
 from raytpnn.model.feature_weights import resolve_feature_weights
 from raytpnn.model.prior import Prior
 from raytpnn.options.checks import (
@@ -114,23 +115,13 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         if place is None and session is not None:
             session.refuse_other_machines()
         begin = time.monotonic()
-        X, y, sample_weight, offset = training_columns(
-            X, y, asked["sample_weight"], asked["offset"], streaming=asked["streaming"]
-        )
-        encoder, bins = fit_training(X, asked["max_bins"], asked["missing_indicators"], room, setup.executor)
-        response = as_response(y, likelihood, bins.n_rows)
-        weight = as_weights(sample_weight, bins.n_rows)
-        shift = as_offset(offset, bins.n_rows)
-        feature_weights = asked["feature_weights"]
-        adaptive = isinstance(feature_weights, str) and feature_weights == "adaptive"
-        scheme = None if adaptive else feature_weights
-        proposal = resolve_feature_weights(
-            scheme, bins, response.values, likelihood, encoder, sample_weight=weight
-        )
-        rows = TrainingRows(bins, response.values, weight, shift, proposal)
-        length = limited(length, max_sweeps, bins.n_rows)
-        subsets = resolve_subsets(bins.n_rows, minibatch, delayed_acceptance)
-        check_subset_of_shards(bins.n_rows, subsets.rows, shards)
+        adaptive = isinstance(asked["feature_weights"], str) and asked["feature_weights"] == "adaptive"
+        scheme = None if adaptive else asked["feature_weights"]
+        rows, encoder, classes = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
+        n_rows = rows.bins.n_rows
+        length = limited(length, max_sweeps, n_rows)
+        subsets = resolve_subsets(n_rows, minibatch, delayed_acceptance)
+        check_subset_of_shards(n_rows, subsets.rows, shards)
         plan = make_plan(
             rows,
             likelihood,
@@ -153,28 +144,49 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         with _where_blocks_go(place, setup.on_ray) as folder:
             run: RunStore = MemoryRun(length)
             if folder is not None:
-                run = Run.begin(folder, plan, rows, encoder, response.classes, config, room.path, lease)
+                run = Run.begin(folder, plan, rows, encoder, classes, config, room.path, lease)
             room.close()
             finish = run_chains(plan, run, ledger, encoder.labels, setup)
             config |= outcome_of(plan, ledger, finish, setup)
             run.end(config, finish.rounds, ledger.reports)
-            drawn = run.draws(bins.n_features)
+            drawn = run.draws(rows.bins.n_features)
             if drawn is None:
                 raise _nothing_drawn(finish)
             _warn_if_short(drawn, finish, length)
     posterior = Posterior(
         draws=drawn,
         encoder=encoder,
-        bins=bins,
+        bins=rows.bins,
         family=likelihood,
-        y=response.values,
-        weight=weight,
-        offset=shift,
-        classes=response.classes,
+        y=rows.y,
+        weight=rows.weight,
+        offset=rows.offset,
+        classes=classes,
         config=config,
     )
     warn_unless_converged(posterior)
     return posterior
+
+
+def _training_rows(
+    X: Any,
+    y: Any,
+    asked: SampleOptions,
+    family: Family,
+    scheme: Any,
+    room: RoomForCodes,
+    executor: str,
+) -> tuple[TrainingRows, Encoder, tuple[Any, Any] | None]:
+    """Read and encode what a model is fitted to; the two classes come third, if there are any."""
+    X, y, sample_weight, offset = training_columns(
+        X, y, asked["sample_weight"], asked["offset"], streaming=asked["streaming"]
+    )
+    encoder, bins = fit_training(X, asked["max_bins"], asked["missing_indicators"], room, executor)
+    response = as_response(y, family, bins.n_rows)
+    weight = as_weights(sample_weight, bins.n_rows)
+    shift = as_offset(offset, bins.n_rows)
+    proposal = resolve_feature_weights(scheme, bins, response.values, family, encoder, sample_weight=weight)
+    return TrainingRows(bins, response.values, weight, shift, proposal), encoder, response.classes
 
 
 @RESUME.describe

@@ -124,13 +124,21 @@ def test_python(block, page):
         "y": homes["price"],
         "X_new": table(20, seed=1).drop(columns="price"),
     }
-    names["raytpnn"].sample = quick_sample
+    made = []
+
+    def sample(X, y, **options):
+        made.append(quick_sample(X, y, **options))
+        return made[-1]
+
+    names["raytpnn"].sample = sample
     if block.text.startswith("import"):
         # The block imports the package itself: what it names is put in its place.
         block = block._replace(text=block.text.removeprefix("import raytpnn\n"))
     if block.text.startswith("post."):
-        names["post"] = quick_sample(names["X"], names["y"])
+        names["post"] = sample(names["X"], names["y"])
     exec(compile(short(block.text), f"README.md, {block.title}", "exec"), names)
+    assert made
+    assert all(post.draws.n_draws and np.all(np.isfinite(post.draws.loglik)) for post in made)
 
 
 @pytest.mark.parametrize("block", shell_blocks())
