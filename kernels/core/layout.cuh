@@ -3,7 +3,7 @@
 
 namespace raytpnn {
 constexpr int MOST_LEVELS = 256;
-constexpr int N_MOVES = 10;
+constexpr int N_MOVES = 11;
 constexpr int N_STEPS = 17;
 constexpr int N_SCREENS = 4;
 
@@ -87,6 +87,8 @@ struct Settings {
     long long joint_beta_every;
     bool restructure;
     bool langevin;
+    long long factor_steps;
+    double bin_unit;
     bool intercept;
     bool nuisance;
     long long batch;
@@ -135,24 +137,26 @@ static_assert(__builtin_offsetof(Settings, target_acceptance) == 488, "Settings.
 static_assert(__builtin_offsetof(Settings, joint_beta_every) == 496, "Settings.joint_beta_every");
 static_assert(__builtin_offsetof(Settings, restructure) == 504, "Settings.restructure");
 static_assert(__builtin_offsetof(Settings, langevin) == 505, "Settings.langevin");
-static_assert(__builtin_offsetof(Settings, intercept) == 506, "Settings.intercept");
-static_assert(__builtin_offsetof(Settings, nuisance) == 507, "Settings.nuisance");
-static_assert(__builtin_offsetof(Settings, batch) == 512, "Settings.batch");
-static_assert(__builtin_offsetof(Settings, delayed) == 520, "Settings.delayed");
-static_assert(__builtin_offsetof(Settings, screened_attempts) == 528, "Settings.screened_attempts");
-static_assert(__builtin_offsetof(Settings, quadratic) == 536, "Settings.quadratic");
-static_assert(__builtin_offsetof(Settings, dispersion) == 537, "Settings.dispersion");
-static_assert(__builtin_offsetof(Settings, dispersion_in_rows) == 538, "Settings.dispersion_in_rows");
-static_assert(__builtin_offsetof(Settings, dispersion_power) == 544, "Settings.dispersion_power");
-static_assert(__builtin_offsetof(Settings, dispersion_log_unit) == 552, "Settings.dispersion_log_unit");
-static_assert(sizeof(Settings) == 560, "Settings");
+static_assert(__builtin_offsetof(Settings, factor_steps) == 512, "Settings.factor_steps");
+static_assert(__builtin_offsetof(Settings, bin_unit) == 520, "Settings.bin_unit");
+static_assert(__builtin_offsetof(Settings, intercept) == 528, "Settings.intercept");
+static_assert(__builtin_offsetof(Settings, nuisance) == 529, "Settings.nuisance");
+static_assert(__builtin_offsetof(Settings, batch) == 536, "Settings.batch");
+static_assert(__builtin_offsetof(Settings, delayed) == 544, "Settings.delayed");
+static_assert(__builtin_offsetof(Settings, screened_attempts) == 552, "Settings.screened_attempts");
+static_assert(__builtin_offsetof(Settings, quadratic) == 560, "Settings.quadratic");
+static_assert(__builtin_offsetof(Settings, dispersion) == 561, "Settings.dispersion");
+static_assert(__builtin_offsetof(Settings, dispersion_in_rows) == 562, "Settings.dispersion_in_rows");
+static_assert(__builtin_offsetof(Settings, dispersion_power) == 568, "Settings.dispersion_power");
+static_assert(__builtin_offsetof(Settings, dispersion_log_unit) == 576, "Settings.dispersion_log_unit");
+static_assert(sizeof(Settings) == 584, "Settings");
 
 struct State {
     long long K;
     double scalar[6];
     double log_step[17];
     long long step_count[17];
-    long long tally[10][2];
+    long long tally[11][2];
     unsigned long long stream[4];
     long long screened[4];
     long long screen_tally[4][2][4];
@@ -170,18 +174,18 @@ static_assert(__builtin_offsetof(State, scalar) == 8, "State.scalar");
 static_assert(__builtin_offsetof(State, log_step) == 56, "State.log_step");
 static_assert(__builtin_offsetof(State, step_count) == 192, "State.step_count");
 static_assert(__builtin_offsetof(State, tally) == 328, "State.tally");
-static_assert(__builtin_offsetof(State, stream) == 488, "State.stream");
-static_assert(__builtin_offsetof(State, screened) == 520, "State.screened");
-static_assert(__builtin_offsetof(State, screen_tally) == 552, "State.screen_tally");
-static_assert(__builtin_offsetof(State, jump) == 808, "State.jump");
-static_assert(__builtin_offsetof(State, walk_step) == 824, "State.walk_step");
-static_assert(__builtin_offsetof(State, walk_count) == 960, "State.walk_count");
-static_assert(__builtin_offsetof(State, beta) == 1096, "State.beta");
-static_assert(__builtin_offsetof(State, order) == 9288, "State.order");
-static_assert(__builtin_offsetof(State, features) == 17480, "State.features");
-static_assert(__builtin_offsetof(State, b) == 83016, "State.b");
-static_assert(__builtin_offsetof(State, gamma) == 214088, "State.gamma");
-static_assert(sizeof(State) == 345160, "State");
+static_assert(__builtin_offsetof(State, stream) == 504, "State.stream");
+static_assert(__builtin_offsetof(State, screened) == 536, "State.screened");
+static_assert(__builtin_offsetof(State, screen_tally) == 568, "State.screen_tally");
+static_assert(__builtin_offsetof(State, jump) == 824, "State.jump");
+static_assert(__builtin_offsetof(State, walk_step) == 840, "State.walk_step");
+static_assert(__builtin_offsetof(State, walk_count) == 976, "State.walk_count");
+static_assert(__builtin_offsetof(State, beta) == 1112, "State.beta");
+static_assert(__builtin_offsetof(State, order) == 9304, "State.order");
+static_assert(__builtin_offsetof(State, features) == 17496, "State.features");
+static_assert(__builtin_offsetof(State, b) == 83032, "State.b");
+static_assert(__builtin_offsetof(State, gamma) == 214104, "State.gamma");
+static_assert(sizeof(State) == 345176, "State");
 
 struct Ladder {
     long long levels;

@@ -161,6 +161,9 @@ def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, t
         "curvature": np.zeros(n),
         "table": np.zeros((3 * D, width), np.float32),
         "sigmoid": np.zeros((3, width)),
+        "counts": np.zeros((width, 2), np.int64),
+        "bin_score": np.zeros(width),
+        "bin_curvature": np.zeros(width),
         "gram": np.zeros((K_max + 1, K_max + 1)),
         "partial": np.zeros((STRIPES + 1, partial_width(settings))),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.engine.moves.options import Moves
-from raytpnn.engine.records import PROBLEM, SETTINGS
+from raytpnn.engine.records import EXACT_ONLY, PROBLEM, SETTINGS
 from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.families import Family
 from raytpnn.model.prior import Prior
@@ -27,6 +27,9 @@ __all__ = [
 # Above this many features the linear fit behind the noise prior costs more than the prior is worth.
 MOST_LINEAR_FEATURES = 2_000
 LINEAR_CHUNK_ROWS = 8_192
+# Sums of bins have this many binary places below the largest score that a row is likely to have; 63 - BIN_BITS are
+# left above it.
+BIN_BITS = 36
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
     "M",
@@ -223,7 +226,12 @@ def build_settings(
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
+    largest = max(float(problem.w.max()), 1e-300) * (1.0 + float(record.null_curvature))
+    record.bin_unit = 2.0 ** (BIN_BITS - np.ceil(np.log2(largest)))
     if subsets is not None:
         record.batch, record.delayed = subsets.rows, subsets.delayed
         record.screened_attempts = subsets.attempts
+    # Factors without bounds would overflow the sums of bins, and screened chains have a walk of their own.
+    refits = prior.bounded and int(record.delayed) == EXACT_ONLY
+    record.factor_steps = moves.factor_steps if refits else 0
     return record

@@ -27,6 +27,7 @@ from raytpnn.families import Family
 from raytpnn.model.limits import (
     LONGEST_PERIOD,
     MOST_ATTEMPTS,
+    MOST_FACTOR_STEPS,
     MOST_SCREENED_ATTEMPTS,
     MOST_TERMS,
     MOST_VARIABLES,
@@ -38,7 +39,7 @@ ROUNDING = 1e-6
 # Shapes and scales of distributions that are drawn from: of others a draw might never come to an end.
 POSITIVE = (
     *("a_gamma", "v", "v_lambda", "b_gamma_shape", "b_gamma_scale", "sigma_beta2_shape", "sigma_beta2_scale"),
-    *("intercept_precision", "M"),
+    *("intercept_precision", "M", "bin_unit"),
 )
 
 
@@ -161,6 +162,7 @@ def settings_of(stored: np.ndarray, family: Family, n_rows: int, p: int) -> np.r
         "max_order": (1, min(MOST_VARIABLES, p)),
         "birth_death_attempts": (0, MOST_ATTEMPTS),
         "component_changes": (0, MOST_ATTEMPTS),
+        "factor_steps": (0, MOST_FACTOR_STEPS),
         "joint_beta_every": (0, LONGEST_PERIOD),
         "batch": (0, n_rows),
         "delayed": (0, DELAYED_IF_IT_PAYS),

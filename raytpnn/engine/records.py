@@ -20,7 +20,9 @@ INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
 N_SCALARS = 6
 
 # Rows of State.tally, in the order in which they are reported.
-BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE, COMPONENT = range(10)
+BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE, COMPONENT, FACTOR = (
+    range(11)
+)
 MOVE_NAMES = (
     "birth",
     "death",
@@ -32,6 +34,7 @@ MOVE_NAMES = (
     "joint_beta",
     "intercept",
     "component",
+    "factor",
 )
 
 # Slots of Work.control, shared with the thread that waits for a block.
@@ -55,7 +58,8 @@ STOP, SWEEPS_DONE, TERMS = range(3)
     FOR_SCREEN,
     FOR_JOINED_FACTOR,
     FOR_COMPONENT,
-) = range(16)
+    FOR_FACTOR,
+) = range(17)
 
 # Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
 EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
@@ -63,6 +67,9 @@ EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
 # The last is the Langevin step, in whose place a random walk is taken.
 SCREEN_BIRTH_DEATH, SCREEN_ADD_DELETE, SCREEN_CHANGE, SCREEN_WALK = range(4)
 SCREEN_NAMES = ("birth and death", "adding and deleting", "changing", "walk")
+
+# Rows that a pass takes at a time where it keeps nothing of them: what it needs stays in the fastest cache.
+TILE = 512
 
 _DOUBLE, _INTEGER, _FLAG = np.float64, np.int64, np.bool_
 
@@ -147,6 +154,8 @@ STORED_SETTINGS = np.dtype(
         ("joint_beta_every", _INTEGER),
         ("restructure", _FLAG),
         ("langevin", _FLAG),
+        ("factor_steps", _INTEGER),  # 0: Langevin steps in the place of refitted factors
+        ("bin_unit", _DOUBLE),  # sums of bins are whole multiples of one over it
         ("intercept", _FLAG),
         ("nuisance", _FLAG),
         ("batch", _INTEGER),  # rows of a subset, 0 if there is none
@@ -207,6 +216,9 @@ WORK = np.dtype(
         ("bounded", _INTEGER),  # 1 if factors are divided by their heights
         ("table", _INTEGER),  # (3 D, width) float32: factors, slopes in b, slopes in log gamma
         ("sigmoid", _INTEGER),  # (3, width) float64
+        ("counts", _INTEGER),  # (width, 2) int64: sums of bins, in units of 1 / bin_unit
+        ("bin_score", _INTEGER),  # (width,) float64, the same as numbers: of score times the other factors
+        ("bin_curvature", _INTEGER),  # (width,) float64, and of curvature times their squares
         ("gram", _INTEGER),  # (K_max + 1, K_max + 1) float64
         ("partial", _INTEGER),  # (17, partial_width) float64: sums by stripe, their total
         ("partial_width", _INTEGER),  # the most sums taken at a time
@@ -216,6 +228,8 @@ WORK = np.dtype(
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
         ("lanes", _DOUBLE, (2, LANES)),
+        ("tile", _DOUBLE, (3, TILE)),  # fit, score and curvature at some rows
+        ("quanta", _INTEGER, (2, TILE)),
         ("trial_features", np.int32, (1, MOST_VARIABLES)),
         ("trial_b", _DOUBLE, (1, MOST_VARIABLES)),
         ("trial_gamma", _DOUBLE, (1, MOST_VARIABLES)),

@@ -6,6 +6,7 @@ __all__ = [
     "GAMMA_SLOTS",
     "LONGEST_PERIOD",
     "MOST_ATTEMPTS",
+    "MOST_FACTOR_STEPS",
     "MOST_SCREENED_ATTEMPTS",
     "MOST_TERMS",
     "MOST_VARIABLES",
@@ -20,5 +21,7 @@ GAMMA_SLOTS = 1 << 20
 MOST_ATTEMPTS = GAMMA_SLOTS // MOST_VARIABLES
 # Attempts at a change of the set of each term.
 MOST_SCREENED_ATTEMPTS = MOST_ATTEMPTS // MOST_TERMS
+# Steps of one factor in a sweep: each has a slot of gamma variates for every term.
+MOST_FACTOR_STEPS = 64
 # Sweeps between two uses of a move: more than any chain has.
 LONGEST_PERIOD = 1 << 40

@@ -52,7 +52,7 @@ def test_more_than_one_row_block_is_alike_too():
     for chain in (compiled, reference):
         chain.run(0, 30, 6, 1)
     assert differing(compiled, reference) == []
-    assert compiled.acceptance()["langevin"][0] > 0
+    assert compiled.acceptance()["factor"][0] > 0
 
 
 @pytest.mark.parametrize("backend", ["numba", "reference"])

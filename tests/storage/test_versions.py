@@ -15,7 +15,7 @@ from support.run_cases import manifest_of
 from support.version_cases import CASES, NEW_BLOCKS, layout_digest, told_of
 
 import raytpnn
-from raytpnn.engine.older_records import MOVES_1, STATE_1, state_of_today
+from raytpnn.engine.older_records import EARLIER_STATES, state_of_today
 from raytpnn.engine.records import MOVE_NAMES, STATE
 from raytpnn.storage.formats.chain_format import CHAIN_FORMAT, READABLE
 from raytpnn.storage.formats.checkpoint import Checkpoint
@@ -75,17 +75,19 @@ def test_it_ends_with_the_draws_of_the_run_that_was_never_disturbed(kept, tmp_pa
     assert all((run / f"checkpoint/chain={c}/block={b}").is_file() for c, b in NEW_BLOCKS)
 
 
-def test_a_state_of_format_1_is_that_of_today_without_the_newest_move():
-    state = Checkpoint.read(Place(FIXTURES / "unfinished-1-gaussian"), 1, 2).state
-    old = np.frombuffer(state, STATE_1)[0]
+@pytest.mark.parametrize(("number", "newest"), [(1, ("component", "factor")), (2, ("factor",))])
+def test_a_state_of_an_earlier_format_is_that_of_today_without_the_newest_moves(number, newest):
+    state = Checkpoint.read(Place(FIXTURES / f"unfinished-{number}-gaussian"), 1, 2).state
+    moves = len(MOVE_NAMES) - len(newest)
+    old = np.frombuffer(state, EARLIER_STATES[moves])[0]
     new = np.frombuffer(state_of_today(state, None), STATE)[0]
     for name in STATE.names:
         if name != "tally":
             assert new[name].tobytes() == old[name].tobytes(), name
     assert old["tally"][:, 0].sum() > 1000
-    assert new["tally"][:MOVES_1].tolist() == old["tally"].tolist()
-    assert MOVE_NAMES[MOVES_1:] == ("component",)
-    assert new["tally"][MOVES_1:].tolist() == [[0, 0]]
+    assert new["tally"][:moves].tolist() == old["tally"].tolist()
+    assert MOVE_NAMES[moves:] == newest
+    assert not new["tally"][moves:].any()
     assert state_of_today(new.tobytes(), None) == new.tobytes()
 
 

@@ -34,6 +34,7 @@ __all__ = [
 # Slots are fixed by name: they are part of cached machine code, whatever the order of imports.
 UNIT_NAMES = (
     "begin_block",
+    "bin_sums",
     "birth",
     "build_phi",
     "change_component",
@@ -53,10 +54,13 @@ UNIT_NAMES = (
     "phi_moments",
     "prior_factor",
     "propose_set",
+    "rebuild_term",
     "replace_term",
     "score_of_terms",
     "shift_fit",
+    "step_factor",
     "sweep",
+    "take_factor",
     "take_trial_fit",
     "term_tables",
     "try_restructure",

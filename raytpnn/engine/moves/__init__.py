@@ -14,5 +14,6 @@ likelihood          What row sums of the log-likelihood are worth, and what a ch
 options             What the sampler does in a sweep.
 proposed_term       Building basis functions, and what a term's removal leaves.
 random_walk         Random walk of the numbers of one term.
+refit_factor        Location and scale of one factor of a term, then its coefficient.
 scalars             Intercept, dispersion and the learned scales.
 """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raytpnn.model.limits import LONGEST_PERIOD, MOST_ATTEMPTS
+from raytpnn.model.limits import LONGEST_PERIOD, MOST_ATTEMPTS, MOST_FACTOR_STEPS
 
 __all__ = ["Moves"]
 
@@ -33,6 +33,10 @@ class Moves:
         switches the move off. For such priors.
     step_size : float
         Langevin step, where adaptation starts.
+    factor_steps : int
+        Steps in which location and scale of one factor of a term are drawn in a sweep, at most 64, with the
+        coefficient integrated out; 0: one Langevin step of all numbers of the term instead. Chains with
+        `delayed_acceptance` and priors with unbounded factors take Langevin steps.
     birth_death_attempts : int
         Births or deaths tried in a sweep, at most 65,536; 0 switches the move off.
     conditional_beta : bool
@@ -60,6 +64,7 @@ class Moves:
     q_join: float = 0.5
     component_changes: int = 4
     step_size: float = 0.8
+    factor_steps: int = 8
     birth_death_attempts: int = 40
     conditional_beta: bool = True
     log_gamma: bool = True
@@ -78,7 +83,11 @@ class Moves:
             value = getattr(self, name)
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value) or value <= 0:
                 raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
-        most = {"component_changes": MOST_ATTEMPTS, "birth_death_attempts": MOST_ATTEMPTS}
+        most = {
+            "component_changes": MOST_ATTEMPTS,
+            "birth_death_attempts": MOST_ATTEMPTS,
+            "factor_steps": MOST_FACTOR_STEPS,
+        }
         for name in (*most, "joint_beta_every"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
@@ -104,6 +113,7 @@ class Moves:
             q_join=0.0,
             component_changes=0,
             step_size=0.01,
+            factor_steps=0,
             birth_death_attempts=1,
             conditional_beta=False,
             log_gamma=False,

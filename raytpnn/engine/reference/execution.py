@@ -119,6 +119,51 @@ def slope_tables(problem, work, D, j, feature, b, gamma, c):
     tables[2 * D + j, -1] = 0.0
 
 
+def bin_moments(problem, work, feature, j):
+    size = int(view(problem.n_bins, (int(problem.p),), np.int64)[feature])
+    table = tables_of(j + 1, work)[j][:size].astype(np.float64)
+    score, curvature = doubles(work.bin_score, size), doubles(work.bin_curvature, size)
+    return row_sum(score * table), row_sum((curvature * table) * table)
+
+
+def keep_table(work, D, j):
+    tables = tables_of(3 * D, work)
+    tables[D + j] = tables[j]
+
+
+def kept_table(work, D, j):
+    tables = tables_of(3 * D, work)
+    tables[j] = tables[D + j]
+
+
+def bin_sums(problem, settings, state, work, k, j):
+    phi = phi_of(problem, work, k).astype(np.float64)
+    fit = doubles(work.fit, problem.n) - state.beta[k] * phi
+    score, curvature, _ = family_at(problem, settings, state, fit)
+    features = state.features[k]
+    others = np.ones(int(problem.n), np.float32)
+    for i in range(state.order[k]):
+        if i != j:
+            others = others * tables_of(i + 1, work)[i][codes_of(problem, features[i])]
+    others = others.astype(np.float64)
+    size = int(view(problem.n_bins, (int(problem.p),), np.int64)[features[j]])
+    codes = codes_of(problem, features[j])
+    known = codes < size
+    for address, values in (
+        (work.bin_score, score * others),
+        (work.bin_curvature, (curvature * others) * others),
+    ):
+        counts = np.zeros(size, np.int64)
+        np.add.at(counts, codes[known], (values * settings.bin_unit).astype(np.int64)[known])
+        doubles(address, size)[:] = counts * (1.0 / settings.bin_unit)
+
+
+def rebuild_term(problem, work, features, d, k, trial, old_beta, new_beta):
+    for i in range(d):
+        multiply_factor(problem, work, features[i], i, trial)
+    replace_term(problem, work, k, old_beta, trial, new_beta)
+
+
 def multiply_factor(problem, work, feature, j, row):
     factor = tables_of(j + 1, work)[j][codes_of(problem, feature)]
     phi = phi_of(problem, work, row)
@@ -273,6 +318,11 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             double_rows,
             factor_table,
             slope_tables,
+            bin_moments,
+            keep_table,
+            kept_table,
+            bin_sums,
+            rebuild_term,
             multiply_factor,
             copy_phi,
             evaluate,

@@ -2,6 +2,7 @@
 
 In: codes, responses and a term. Out: sums over rows, stripe by stripe in a fixed order.
 
+bin_sums        Sums over the rows of each bin of one factor, and the term that a changed factor makes.
 factor_tables   Factors of a term as tables over the bins of a feature.
 feature_sets    Drawing features off a set, and what a set's proposal costs.
 reduction       Sums of every stripe of the rows, and their total.

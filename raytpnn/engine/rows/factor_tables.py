@@ -11,9 +11,18 @@ import numpy as np
 from raytpnn.engine.jit.pointers import double_rows, doubles, integers, single_rows
 from raytpnn.numerics.elementary import exp
 from raytpnn.numerics.jit import compiled, internal
-from raytpnn.numerics.lanes import BLOCK, block_dot
+from raytpnn.numerics.lanes import BLOCK, block_dot, block_moments
 
-__all__ = ["SMALLEST_HEIGHT", "SMALLEST_MEAN", "factor_table", "slope_tables", "term_heights"]
+__all__ = [
+    "SMALLEST_HEIGHT",
+    "SMALLEST_MEAN",
+    "bin_moments",
+    "factor_table",
+    "keep_table",
+    "kept_table",
+    "slope_tables",
+    "term_heights",
+]
 
 # Below this mean of the sigmoid a factor has no prior mass: 1 - s/c could no longer be told from rounding.
 SMALLEST_MEAN = 1e-30
@@ -65,6 +74,43 @@ def factor_table(problem, work, j, feature, b, gamma):
             out[i] = np.float32((1.0 - s[i] * inverse_mean) * shrink)
         out[width - 1] = np.float32(0.0)
     return c
+
+
+@internal
+def bin_moments(problem, work, feature, j):
+    """Moments of factor table j with the sums of bins that `bin_sums` left."""
+    size = integers(problem.n_bins, problem.p)[feature]
+    score = doubles(work.bin_score, size)
+    curvature = doubles(work.bin_curvature, size)
+    table = single_rows(work.table, j + 1, work.table_width)[j]
+    dot = 0.0
+    norm = 0.0
+    for start in range(0, size, BLOCK):
+        stop = min(start + BLOCK, size)
+        more = block_moments(score[start:stop], curvature[start:stop], table[start:stop], work.lanes)
+        dot += more[0]
+        norm += more[1]
+    return dot, norm
+
+
+@internal
+def copy_table(work, D, source, target):
+    """Copy one of the 3 D tables over another."""
+    tables = single_rows(work.table, 3 * D, work.table_width)
+    for i in range(work.table_width):
+        tables[target, i] = tables[source, i]
+
+
+@internal
+def keep_table(work, D, j):
+    """Keep factor table j in the place of its slopes."""
+    copy_table(work, D, j, D + j)
+
+
+@internal
+def kept_table(work, D, j):
+    """Put factor table j back as it was kept."""
+    copy_table(work, D, D + j, j)
 
 
 @internal

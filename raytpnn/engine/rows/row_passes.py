@@ -138,23 +138,24 @@ def slopes_of_block(problem, work, features, D, d, j, start, stop):
 rows: Any = None
 
 
-@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, DOUBLE, INTEGER))
-def family_rows(problem, work, start, stop, dispersion, need):
-    """Run a family's kernel at rows start ... stop - 1 of the trial fit: one unit for each family.
+@unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, INTEGER, DOUBLE, INTEGER, INTEGER, INTEGER, INTEGER))
+def family_rows(problem, work, start, stop, dispersion, need, fit_at, score_at, curvature_at):
+    """Run a family's kernel at rows start ... stop - 1: one unit for each family.
 
-    The log-likelihood is left in work.block[0].
+    Addresses are those of the fit, the score and the curvature at row `start`. The log-likelihood is left in
+    work.block[0].
     """
     size = stop - start
-    curvature = doubles(work.curvature + 8 * start, size)
+    curvature = doubles(curvature_at, size)
     if not need & DERIVATIVES:
         # A kernel may use the place of the derivatives, which must survive a rejected birth.
         curvature = work.block[1][:size]
     rows(
         doubles(problem.y + 8 * start, size),
-        doubles(work.trial_fit + 8 * start, size),
+        doubles(fit_at, size),
         doubles(problem.w + 8 * start, size),
         dispersion,
-        doubles(work.score + 8 * start, size),
+        doubles(score_at, size),
         curvature,
         work.block[0][:size],
         need,
@@ -170,7 +171,9 @@ def evaluate_block(problem, settings, work, dispersion, need, row, features, d, 
     s = doubles(work.score + 8 * start, size)
     c = doubles(work.curvature + 8 * start, size)
     phi = singles(work.phi + 4 * (n * row + start), size)
-    family_rows(problem, work, start, stop, dispersion, need)
+    first = 8 * start
+    fit_at, score_at, curvature_at = work.trial_fit + first, work.score + first, work.curvature + first
+    family_rows(problem, work, start, stop, dispersion, need, fit_at, score_at, curvature_at)
     if need & LIKELIHOOD:
         sums[0] += block_sum(work.block[0][:size], lanes[0])
     if need & MOMENTS:

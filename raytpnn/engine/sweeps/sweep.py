@@ -13,6 +13,7 @@ from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
 from raytpnn.engine.moves.proposed_term import build_phi
 from raytpnn.engine.moves.random_walk import walk
+from raytpnn.engine.moves.refit_factor import refit_factor
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
 from raytpnn.engine.records import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
 from raytpnn.engine.rows.row_passes import fit_from_terms
@@ -45,6 +46,8 @@ def sweep(problem, settings, state, work, warming_up):
         if settings.langevin:
             if work.screen[SCREEN_WALK] != 0:
                 walk(problem, settings, state, work, k, warming_up)
+            elif settings.factor_steps > 0:
+                refit_factor(problem, settings, state, work, k, warming_up)
             else:
                 langevin(problem, settings, state, work, k, warming_up)
     if settings.sharing > 0.0:
