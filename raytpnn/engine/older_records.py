@@ -1,7 +1,7 @@
 """Records of earlier chain formats that can still be gone on with, turned into those of today.
 
-Format 1 knew no changes of whole components, and neither it nor format 2 knew refitted factors: their tallies of
-moves are shorter, their settings and their `Moves` lack what goes with them. Their chains go on without them.
+Format 1 knew no changes of whole components, and neither it nor format 2 knew refitted factors: their tallies
+of moves are shorter, and their settings and `Moves` lack what goes with them. Their chains go on without.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ __all__ = [
 # Above this many features the linear fit behind the noise prior costs more than the prior is worth.
 MOST_LINEAR_FEATURES = 2_000
 LINEAR_CHUNK_ROWS = 8_192
-# Sums of bins have this many binary places below the largest score that a row is likely to have; 63 - BIN_BITS are
-# left above it.
+# Sums of bins have this many binary places below what a row usually adds; 63 - BIN_BITS are left above it.
 BIN_BITS = 36
 # Settings that are fields of Moves by the same name.
 SAME_IN_MOVES = (
@@ -226,7 +225,7 @@ def build_settings(
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
-    largest = max(float(problem.w.max()), 1e-300) * (1.0 + float(record.null_curvature))
+    largest = (float(problem.w.max()) or 1.0) * (1.0 + float(record.null_curvature))
     record.bin_unit = 2.0 ** (BIN_BITS - np.ceil(np.log2(largest)))
     if subsets is not None:
         record.batch, record.delayed = subsets.rows, subsets.delayed

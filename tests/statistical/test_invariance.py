@@ -14,6 +14,7 @@ from numba import njit
 from support.chain_cases import make_case
 from support.twins import (
     FAMILIES,
+    FAMILY_OF_TWIN,
     LIMIT,
     TWINS,
     largest_z,
@@ -32,6 +33,7 @@ MOVES = {
     "restructure, beta kept": only(restructure=True, conditional_beta=False),
     "langevin": only(langevin=True, step_size=1.0),
     "langevin, raw gamma": only(langevin=True, step_size=0.05, log_gamma=False, preconditioned=False),
+    "refit": only(langevin=True, factor_steps=3, step_size=1.0),
     "changing, location and scale kept": only(restructure=True, q_keep=1.0, q_change=1.0, q_join=0.0),
     "joint_beta": only(joint_beta_every=1, step_size=0.8),
     "intercept": only(intercept=True),
@@ -74,7 +76,7 @@ DEFAULT = Prior(K_max=12, intercept_sd=0.5)
         "all together",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("birth_death", "restructure", "langevin", "joint_beta", "intercept")
+            for name in ("birth_death", "restructure", "langevin", "refit", "joint_beta", "intercept")
         ),
     ],
 )
@@ -104,7 +106,8 @@ def test_forgotten_height_is_seen_with_the_default_prior(name):
 @pytest.mark.parametrize("name", TWINS)
 def test_broken_twin_is_seen(name):
     move, replacements = TWINS[name]
-    z, _ = largest_z(MOVES[move], "gaussian", 2000, block=twin(**replacements))
+    family = FAMILY_OF_TWIN.get(name, "gaussian")
+    z, _ = largest_z(MOVES[move], family, 2000, block=twin(**replacements))
     assert z > LIMIT
 
 

@@ -39,6 +39,7 @@ NO_MOVES = {
     "joint_beta_every": 0,
     "restructure": False,
     "langevin": False,
+    "factor_steps": 0,
     "intercept": False,
     "nuisance": False,
     "scales": False,

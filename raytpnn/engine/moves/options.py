@@ -52,7 +52,8 @@ class Moves:
     joint_beta_every : int
         Sweeps between two joint draws of all coefficients; 0 switches the move off.
     restructure, langevin, intercept, nuisance, scales : bool
-        Switch a move off (False): for the paper's sampler and for tests of single moves.
+        Switch a move off (False): for the paper's sampler and for tests of single moves. `langevin` switches
+        the steps of `factor_steps` too, which take its place.
     """
 
     M: float = 5.0

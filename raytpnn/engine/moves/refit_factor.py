@@ -6,12 +6,12 @@ With the other factors fixed, the log-likelihood around the fit without the term
 
 with g the factor's table over bins u, and A and B sums over the rows of a bin (`rows/bin_sums.py`): one pass
 over the rows, after which any location and scale cost as many steps as there are bins. The coefficient is
-integrated out. Each of `factor_steps` steps proposes location and scale either by a random walk or from the prior
+integrated out. Each of `factor_steps` steps proposes location and scale, by a random walk or from the prior,
 and accepts by this approximation; then the coefficient is drawn.
 
-If the log-likelihood is quadratic, that is all. If not, the end of the steps is a proposal: the steps are one
-reversible kernel repeated, the approximation is the same from both ends, since it is made without the term, and
-so the ratio is that of the likelihoods over that of their approximations.
+If the log-likelihood is quadratic, that is all. If not, the end of the steps is a proposal. The steps are one
+reversible kernel repeated, and the approximation is the same from both ends, since it is made without the
+term: the ratio is that of the likelihoods over that of their approximations.
 """
 
 from __future__ import annotations
@@ -62,8 +62,24 @@ def log_evidence(settings, state, dot, norm):
 
 
 @internal
+def log_scale_ratio(settings, state, now, after):
+    """Log prior ratio of two scales in the coordinate that walks: its Jacobian adds one log gamma."""
+    log_ratio = settings.a_gamma * (after[LOG_SCALE] - now[LOG_SCALE])
+    return log_ratio - (after[SCALE] - now[SCALE]) / state.scalar[B_GAMMA]
+
+
+@internal
+def log_correction(settings, state, change, gain):
+    """Log ratio of the likelihoods over that of their approximations."""
+    return likelihood_scale(settings, state) * (change - gain)
+
+
+@internal
 def propose_factor(settings, state, work, k, turn, step):
-    """Location and scale of a step into work.point[NEXT]; returns (log u, whether it is a walk, log prior ratio)."""
+    """Location and scale of a step into work.point[NEXT].
+
+    Returns the log of the uniform that decides, whether the step is a walk, and the log prior ratio.
+    """
     now, after = work.point[NOW], work.point[NEXT]
     u, v = uniforms(state, FOR_FACTOR, k, 2 + 2 * turn)
     first, second = uniforms(state, FOR_FACTOR, k, 3 + 2 * turn)
@@ -75,8 +91,7 @@ def propose_factor(settings, state, work, k, turn, step):
         if not (after[LOCATION] > 0.0 and after[LOCATION] < 1.0 and abs(after[LOG_SCALE]) < 600.0):
             return log(u), walks, -math.inf
         after[SCALE] = exp(after[LOG_SCALE])
-        log_ratio = settings.a_gamma * (after[LOG_SCALE] - now[LOG_SCALE])
-        log_ratio -= (after[SCALE] - now[SCALE]) / state.scalar[B_GAMMA]
+        log_ratio = log_scale_ratio(settings, state, now, after)
     else:
         after[LOCATION] = first
         variate = gamma_variate(state, FOR_FACTOR, GAMMA_SLOTS + k + MOST_TERMS * turn, settings.a_gamma)
@@ -135,7 +150,7 @@ def fitted_gain(beta, dot, norm):
 
 @unit(NOTHING(*CHAIN, INTEGER, INTEGER, FLAG, DOUBLE, DOUBLE))
 def take_factor(problem, settings, state, work, k, j, moved, beta, gain):
-    """Take location, scale and coefficient over; unless the likelihood is quadratic, accept or reject them."""
+    """Take location, scale and coefficient over; a likelihood that is not quadratic decides on them."""
     d = state.order[k]
     features = state.features[k]
     trial = settings.K_max
@@ -154,12 +169,10 @@ def take_factor(problem, settings, state, work, k, j, moved, beta, gain):
             for i in range(d):
                 multiply_factor(problem, work, features[i], i, trial)
         chosen = work.trial_features[0]
-        evaluate(
-            problem, settings, state, work, work.fit, k, old_beta, row, beta, LIKELIHOOD, 0, chosen, 0
-        )
+        evaluate(problem, settings, state, work, work.fit, k, old_beta, row, beta, LIKELIHOOD, 0, chosen, 0)
         change = work.sums[0] - state.scalar[FIT_LOGLIK]
         _, v = uniforms(state, FOR_FACTOR, k, 1)
-        if not log(v) < likelihood_scale(settings, state) * (change - gain):
+        if not log(v) < log_correction(settings, state, change, gain):
             return
         replace_term(problem, work, k, old_beta, row, beta)
     state.scalar[FIT_LOGLIK] += change

@@ -4,8 +4,8 @@ For factor j of a term, with the fit without the term: sums of score times the o
 times their squares, over the rows of each bin. All that a location, a scale and a coefficient do to the
 log-likelihood is known from them: exactly if it is quadratic, else to second order.
 
-Rows of a bin are added as whole numbers, in units of 1 / bin_unit: their order does not matter, and neither does
-how many threads, shards or devices share them.
+Rows of a bin are added as whole numbers, in units of 1 / bin_unit: their order does not matter, nor how many
+threads, shards or devices share them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["bin_sums", "rebuild_term"]
 
 @internal
 def product_of_factors(problem, work, features, d, skip, start, stop):
-    """Product of factor tables 0 ... d - 1 but `skip`, in order, at rows start ... stop - 1: work.slope[0]."""
+    """Product of factor tables 0 ... d - 1 but `skip` at rows start ... stop - 1, into work.slope[0]."""
     size = stop - start
     out = work.slope[0][:size]
     tables = single_rows(work.table, d, work.table_width)
@@ -115,7 +115,7 @@ def join_counts(work, counts, size):
 
 @unit(NOTHING(*CHAIN, INTEGER, INTEGER))
 def bin_sums(problem, settings, state, work, k, j):
-    """Sums of every bin of factor j of term k, at the fit without the term, into work.bin_score and bin_curvature.
+    """Sums of every bin of factor j of term k, at the fit without it: work.bin_score, work.bin_curvature.
 
     Tables of the term's other factors stand in work.table.
     """
@@ -138,7 +138,9 @@ def bin_sums(problem, settings, state, work, k, j):
         phi_part = phi[start:stop]
         for i in range(stop - start):
             base[i] = fit_part[i] - beta * phi_part[i]
-        family_rows(problem, work, start, stop, state.scalar[NUISANCE], DERIVATIVES, at, at + 8 * TILE, at + 16 * TILE)
+        family_rows(
+            problem, work, start, stop, state.scalar[NUISANCE], DERIVATIVES, at, at + 8 * TILE, at + 16 * TILE
+        )
         quantise(problem, work, features, d, j, start, stop, settings.bin_unit)
         count_rows(problem, work, int(features[j]), start, stop, counts)
     if work.shards > 1:
@@ -153,7 +155,7 @@ def bin_sums(problem, settings, state, work, k, j):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, FEATURES, INTEGER, INTEGER, INTEGER, DOUBLE, DOUBLE))
 def rebuild_term(problem, work, features, d, k, trial, old_beta, new_beta):
-    """Put the product of factor tables 0 ... d - 1, times new_beta, in the place of term k in the fit and in phi.
+    """Put the product of factor tables 0 ... d - 1, times new_beta, in the place of term k in the fit and phi.
 
     Row `trial` of phi may be written over.
     """
