@@ -227,7 +227,7 @@ WORK = np.dtype(
         ("mailbox", _INTEGER),  # address of where shards meet, see `mailbox.py`
         ("block", _DOUBLE, (2, BLOCK)),
         ("slope", np.float32, (2, BLOCK)),
-        ("lanes", _DOUBLE, (2, LANES)),
+        ("lanes", _DOUBLE, (4, LANES)),
         ("tile", _DOUBLE, (3, TILE)),  # fit, score and curvature at some rows
         ("quanta", _INTEGER, (2, TILE)),
         ("trial_features", np.int32, (1, MOST_VARIABLES)),

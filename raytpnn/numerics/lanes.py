@@ -22,6 +22,7 @@ __all__ = [
     "block_moments",
     "block_sum",
     "stripe_starts",
+    "trees",
 ]
 
 LANES = 256

@@ -50,6 +50,7 @@ UNIT_NAMES = (
     "joint_beta",
     "log_likelihood_change",
     "log_ratio_of_move",
+    "moments_without",
     "multiply_factor",
     "phi_moments",
     "prior_factor",

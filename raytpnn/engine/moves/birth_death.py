@@ -14,7 +14,7 @@ from raytpnn.engine.moves.delayed_acceptance import (
     second_stage,
 )
 from raytpnn.engine.moves.likelihood import likelihood_scale, log_likelihood_change
-from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
+from raytpnn.engine.moves.proposed_term import build_phi, prior_factor, take_trial
 from raytpnn.engine.records import (
     BIRTH,
     DEATH,
@@ -36,6 +36,7 @@ from raytpnn.engine.rows.feature_sets import (
     terms_on_set,
 )
 from raytpnn.engine.rows.row_passes import evaluate, phi_moments, replace_term
+from raytpnn.engine.rows.term_moments import moments_without
 from raytpnn.families.base import DERIVATIVES
 from raytpnn.numerics.elementary import exp, log
 from raytpnn.numerics.jit import internal
@@ -182,8 +183,7 @@ def death(problem, settings, state, work, slot, k):
         if not log(u) < log_screen:
             count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, False, False)
             return False
-    work.at_fit = 0
-    dot, norm = moments_without(problem, settings, state, work, k, beta)
+    dot, norm, _, _ = moments_without(problem, settings, state, work, k, beta, k)
     scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     precision = scale * norm + prior_precision
@@ -197,6 +197,7 @@ def death(problem, settings, state, work, slot, k):
     count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
     if not accepted:
         return False
+    work.at_fit = 0
     # The last term moves into the gap.
     replace_term(problem, work, k, beta, last, 0.0)
     follow_death(work, k, beta, last)

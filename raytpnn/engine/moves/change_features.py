@@ -15,7 +15,7 @@ from raytpnn.engine.moves.delayed_acceptance import (
     second_stage,
 )
 from raytpnn.engine.moves.likelihood import likelihood_scale, log_likelihood_change
-from raytpnn.engine.moves.proposed_term import build_phi, moments_without, prior_factor, take_trial
+from raytpnn.engine.moves.proposed_term import build_phi, prior_factor, take_trial
 from raytpnn.engine.records import (
     ADDING,
     CHANGING,
@@ -34,7 +34,8 @@ from raytpnn.engine.records import (
     SIGMA_BETA2,
 )
 from raytpnn.engine.rows.feature_sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
-from raytpnn.engine.rows.row_passes import copy_phi, phi_moments, replace_term
+from raytpnn.engine.rows.row_passes import copy_phi, replace_term
+from raytpnn.engine.rows.term_moments import moments_without
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import uniforms
@@ -164,8 +165,7 @@ def try_restructure(problem, settings, state, work, k, slot, group, d, first, lo
     if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, first, trial):
         return False
     old_beta = state.beta[k]
-    old_dot, old_norm = moments_without(problem, settings, state, work, k, old_beta)
-    dot, norm = phi_moments(problem, work, trial)
+    old_dot, old_norm, dot, norm = moments_without(problem, settings, state, work, k, old_beta, trial)
     scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     beta = old_beta

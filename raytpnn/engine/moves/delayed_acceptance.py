@@ -19,7 +19,7 @@ from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import problem_at, work_at
 from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, INTEGER
 from raytpnn.engine.moves.likelihood import likelihood_scale
-from raytpnn.engine.moves.proposed_term import build_phi, moments_without
+from raytpnn.engine.moves.proposed_term import build_phi
 from raytpnn.engine.records import (
     DELAYED_IF_IT_PAYS,
     EXACT_ONLY,
@@ -29,6 +29,7 @@ from raytpnn.engine.records import (
 )
 from raytpnn.engine.rows.row_passes import copy_phi, evaluate, gather_fit, phi_moments, replace_term
 from raytpnn.engine.rows.subset import take_subset
+from raytpnn.engine.rows.term_moments import moments_without
 from raytpnn.families.base import DERIVATIVES
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
@@ -122,8 +123,7 @@ def screen_birth(problem, settings, state, work, d, log_set):
 def screen_death(problem, settings, state, work, k, log_set):
     """Log R* of the death of term k, the set part of whose birth is given."""
     part, own = problem_at(work.batch), work_at(work.batch_work)
-    own.at_fit = 0
-    dot, norm = moments_without(part, settings, state, own, k, state.beta[k])
+    dot, norm, _, _ = moments_without(part, settings, state, own, k, state.beta[k], k)
     return -log_birth_screen(problem, settings, part, state, dot, norm, log_set)
 
 
@@ -137,9 +137,8 @@ def screen_restructure(problem, settings, state, work, k, d, first, log_set):
         copy_phi(part, own, k, trial)
     if not build_phi(part, own, features, work.trial_b[0], work.trial_gamma[0], d, first, trial):
         return -math.inf
-    own.at_fit = 0
-    old_dot, old_norm = moments_without(part, settings, state, own, k, state.beta[k])
-    dot, norm = phi_moments(part, own, trial)
+    beta = state.beta[k]
+    old_dot, old_norm, dot, norm = moments_without(part, settings, state, own, k, beta, trial)
     old_evidence, old_square = log_evidence(settings, state, old_dot, old_norm)
     evidence, square = log_evidence(settings, state, dot, norm)
     return beyond_margin(log_set + (evidence - old_evidence), square + old_square, excess_of(problem, part))

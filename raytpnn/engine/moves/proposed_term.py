@@ -1,4 +1,4 @@
-"""Building basis functions, and what a term's removal leaves."""
+"""Building basis functions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from raytpnn.engine.jit.signatures import (
 )
 from raytpnn.engine.records import B_GAMMA
 from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table
-from raytpnn.engine.rows.row_passes import MOMENTS, evaluate, multiply_factor
-from raytpnn.families.base import DERIVATIVES
+from raytpnn.engine.rows.row_passes import multiply_factor
 from raytpnn.model.limits import GAMMA_SLOTS
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import gamma_variate, uniforms
 
-__all__ = ["build_phi", "moments_without", "prior_factor", "take_trial"]
+__all__ = ["build_phi", "prior_factor", "take_trial"]
 
 
 @unit(FLAG(PROBLEM_T, WORK_T, FEATURES, VECTOR, VECTOR, INTEGER, INTEGER, INTEGER))
@@ -42,15 +41,6 @@ def prior_factor(settings, state, work, purpose, slot, place):
     work.trial_b[0, place], _ = uniforms(state, purpose, slot, 0)
     variate = gamma_variate(state, purpose, slot + GAMMA_SLOTS, settings.a_gamma)
     work.trial_gamma[0, place] = state.scalar[B_GAMMA] * variate
-
-
-@internal
-def moments_without(problem, settings, state, work, k, beta):
-    """Derivatives at the fit without term k, into `work`; returns the moments of its phi with them."""
-    features = work.trial_features[0]
-    need = DERIVATIVES + MOMENTS
-    evaluate(problem, settings, state, work, work.fit, k, beta, k, 0.0, need, k, features, 0)
-    return work.sums[1], work.sums[2]
 
 
 @internal

@@ -226,6 +226,13 @@ def phi_moments(problem, work, row):
     return moments(problem, score, curvature, phi_of(problem, work, row))
 
 
+def moments_without(problem, settings, state, work, k, beta, row):
+    fit = doubles(work.fit, problem.n) - beta * phi_of(problem, work, k).astype(np.float64)
+    score, curvature, _ = family_at(problem, settings, state, fit)
+    own = moments(problem, score, curvature, phi_of(problem, work, k))
+    return *own, *moments(problem, score, curvature, phi_of(problem, work, row))
+
+
 def replace_term(problem, work, k, old_beta, row, new_beta):
     doubles(work.fit, problem.n)[:] = changed_fit(problem, work, work.fit, k, old_beta, row, new_beta)
     copy_phi(problem, work, row, k)
@@ -327,6 +334,7 @@ REPLACEMENTS: dict[str, Callable[..., Any]] = {
             copy_phi,
             evaluate,
             phi_moments,
+            moments_without,
             replace_term,
             change_trial_fit,
             take_trial_fit,

@@ -9,4 +9,5 @@ reduction       Sums of every stripe of the rows, and their total.
 row_passes      Passes over the rows: all work that grows with n is here.
 subset          The rows of a sweep that looks at a subset of them.
 subset_options  How a chain uses subsets of the rows.
+term_moments    Moments of a term, and of one that might take its place, at the fit without it.
 """

@@ -16,9 +16,9 @@ from raytpnn.engine.exchange.mailbox import meet, next_exchange, room
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import code_bytes, code_words, doubles, integers, single_rows, singles
 from raytpnn.engine.jit.signatures import CHAIN, DOUBLE, FEATURES, INTEGER, NOTHING, PROBLEM_T, WORK_T
-from raytpnn.engine.records import NUISANCE, TILE
-from raytpnn.engine.rows.row_passes import codes_from, family_rows
-from raytpnn.families.base import DERIVATIVES
+from raytpnn.engine.records import TILE
+from raytpnn.engine.rows.row_passes import codes_from
+from raytpnn.engine.rows.term_moments import tile_without
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
 
@@ -128,19 +128,9 @@ def bin_sums(problem, settings, state, work, k, j):
     counts = integers(work.counts, 2 * work.table_width)
     for i in range(2 * size):
         counts[i] = 0
-    fit = doubles(work.fit, n)
-    phi = singles(work.phi + 4 * n * k, n)
-    base = work.tile[0]
-    at = int64(base.ctypes.data)
     for start in range(0, n, TILE):
         stop = min(start + TILE, n)
-        fit_part = fit[start:stop]
-        phi_part = phi[start:stop]
-        for i in range(stop - start):
-            base[i] = fit_part[i] - beta * phi_part[i]
-        family_rows(
-            problem, work, start, stop, state.scalar[NUISANCE], DERIVATIVES, at, at + 8 * TILE, at + 16 * TILE
-        )
+        tile_without(problem, state, work, k, beta, start, stop)
         quantise(problem, work, features, d, j, start, stop, settings.bin_unit)
         count_rows(problem, work, int(features[j]), start, stop, counts)
     if work.shards > 1:
@@ -155,7 +145,7 @@ def bin_sums(problem, settings, state, work, k, j):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, FEATURES, INTEGER, INTEGER, INTEGER, DOUBLE, DOUBLE))
 def rebuild_term(problem, work, features, d, k, trial, old_beta, new_beta):
-    """Put the product of factor tables 0 ... d - 1, times new_beta, in the place of term k in the fit and phi.
+    """Put the product of factor tables 0 ... d - 1, times new_beta, in the place of term k in fit and phi.
 
     Row `trial` of phi may be written over.
     """
