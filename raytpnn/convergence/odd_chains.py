@@ -17,7 +17,7 @@ LEAST_RHAT = 1.05
 EXCESS_LEFT = 0.5
 FEWEST_CHAINS = 3
 # Moves that can fail; the others are drawn from their conditional and always succeed.
-UNCERTAIN_MOVES = ("birth", "death", "adding", "deleting", "changing", "langevin")
+UNCERTAIN_MOVES = ("birth", "death", "adding", "deleting", "changing", "langevin", "factor")
 FEWEST_PROPOSALS = 100
 
 

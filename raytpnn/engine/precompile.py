@@ -25,6 +25,7 @@ HELPERS_SHARE = (
     "begin_block",
     "joint_beta",
     "log_ratio_of_move",
+    "step_factor",
     "sweep",
     "term_tables",
     "try_restructure",

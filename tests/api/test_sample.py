@@ -45,7 +45,7 @@ def test_gaussian_fit_end_to_end(tmp_path):
     again = raytpnn.load(tmp_path / "run")
     assert np.array_equal(again.predict(X), post.predict(X))
     assert again.config["seed"] == 0
-    for move in ("birth", "death", "adding", "deleting", "changing", "langevin", "joint_beta", "intercept"):
+    for move in ("birth", "death", "adding", "deleting", "changing", "factor", "joint_beta", "intercept"):
         proposed, accepted = post.config["acceptance"][0][move]
         assert proposed >= accepted > 0
 

@@ -91,7 +91,7 @@ def test_a_running_fit_can_be_scraped(endpoint, tmp_path, monkeypatch):
     assert seen["raytpnn_rhat_worst", None] > 1
     assert {chain for name, chain in seen if name == "raytpnn_terms"} == {"0", "1", "2", "3"}
     shares = {move: share for (name, move), share in seen.items() if name == "raytpnn_acceptance"}
-    assert {"birth", "death", "langevin"} <= set(shares)
+    assert {"birth", "death", "factor"} <= set(shares)
     assert all(0 <= share <= 1 for share in shares.values())
 
 

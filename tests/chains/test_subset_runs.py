@@ -50,7 +50,7 @@ def test_ways_give_different_draws_that_say_much_the_same():
         assert not np.array_equal(mean, means[0])
         assert np.sqrt(np.mean((mean - means[0]) ** 2)) < 0.2 * np.std(means[0])
     # What the watched rows said while sampling is what the draws say.
-    assert posts[1].config["acceptance"][0]["langevin"][0] > 0
+    assert posts[1].config["acceptance"][0]["factor"][0] > 0
 
 
 def test_watched_rows_of_a_minibatch_chain_are_those_of_its_draws(tmp_path):

@@ -129,7 +129,7 @@ def test_triangular_solves_have_the_same_bits(numerics, size, threads):
     a[:size, :size] = np.tril(design.T @ design)
     x = rng.normal(size=size)
     expected, lower, upper = a.copy(), x.copy(), x.copy()
-    assert joint_beta.cholesky.py_func(expected, size)
+    assert joint_beta.cholesky.py_func(expected, np.zeros(size), size)
     joint_beta.solve_lower.py_func(expected, lower, size)
     joint_beta.solve_upper.py_func(expected, upper, size)
     found = np.zeros(1, np.int32)

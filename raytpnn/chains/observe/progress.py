@@ -31,7 +31,7 @@ class ChainStatus(NamedTuple):
     """Where a chain is.
 
     Its number, sweeps done, terms at present; and, NaN before they are known, its latest log-likelihood and
-    the share of Langevin steps it accepts.
+    the share of its steps of terms that moved them.
     """
 
     chain: int

@@ -337,8 +337,9 @@ class _Run:
 
 
 def acceptance(report: BlockReport) -> float:
-    """Share of accepted Langevin steps; NaN before the first."""
-    proposed, accepted = report.acceptance.get("langevin", (0, 0))
+    """Share of refitted factors, or of Langevin steps, that were accepted; NaN before the first."""
+    moves = [report.acceptance.get(move, (0, 0)) for move in ("factor", "langevin")]
+    proposed, accepted = (sum(counts) for counts in zip(*moves, strict=True))
     return accepted / proposed if proposed else float("nan")
 
 

@@ -26,11 +26,12 @@ SHORT = {
     "joint_beta": "beta",
     "intercept": "icpt",
     "component": "comp",
+    "factor": "fact",
 }
 LONG = (
     "(add, del, chng: a variable added, deleted, changed; join: the set of another term taken; "
     "step: Langevin; beta: all coefficients at once; icpt: intercept; "
-    "comp: a variable changed in all terms of a component)"
+    "comp: a variable changed in all terms of a component; fact: location and scale of a factor)"
 )
 
 

@@ -40,19 +40,25 @@ HERE, GRADIENT, THERE, GRADIENT_THERE, NOISE, SOLVED = range(6)
 
 
 @internal
-def cholesky(a, size):
-    """Lower Cholesky factor in place; False if the matrix is not positive definite."""
+def cholesky(a, column, size):
+    """Lower Cholesky factor in place; False if the matrix is not positive definite.
+
+    What a column takes from those to its right is taken when it is done, a row at a time: every entry sees its
+    subtractions in the order of columns, and rows vectorise. `column` is scratch space.
+    """
     for j in range(size):
-        for i in range(j, size):
-            total = a[i, j]
-            for m in range(j):
-                total -= a[i, m] * a[j, m]
-            if i == j:
-                if not total > 0.0:
-                    return False
-                a[j, j] = math.sqrt(total)
-            else:
-                a[i, j] = total / a[j, j]
+        if not a[j, j] > 0.0:
+            return False
+        pivot = math.sqrt(a[j, j])
+        a[j, j] = pivot
+        for i in range(j + 1, size):
+            a[i, j] = a[i, j] / pivot
+            column[i] = a[i, j]
+        for i in range(j + 1, size):
+            factor = a[i, j]
+            row = a[i]
+            for m in range(j + 1, i + 1):
+                row[m] -= factor * column[m]
     return True
 
 
@@ -136,7 +142,7 @@ def precision_factor(problem, settings, state, work, scale, size):
     gram[0, 0] += settings.intercept_precision
     for i in range(1, size):
         gram[i, i] += 1.0 / state.scalar[SIGMA_BETA2]
-    return cholesky(gram, size)
+    return cholesky(gram, work.vector[SOLVED], size)
 
 
 @internal
@@ -179,13 +185,15 @@ def joint_beta(problem, settings, state, work, warming_up):
     for i in range(size):
         there[i] = here[i] + solved[i]
     fit_from_terms(problem, work, state.K, there[0], there[1:], work.trial_fit)
+    if exact:
+        features = work.trial_features[0]
+        evaluate(problem, settings, state, work, work.trial_fit, 0, 0.0, 0, 0.0, LIKELIHOOD, 0, features, 0)
+        commit_point(problem, state, work, there, work.sums[0])
+        state.tally[JOINT_BETA, 1] += 1
+        return
     gradient_there = work.vector[GRADIENT_THERE]
     gradient_at(problem, settings, state, work, work.trial_fit, there, gradient_there, scale, size)
     loglik = work.sums[0]
-    if exact:
-        commit_point(problem, state, work, there, loglik)
-        state.tally[JOINT_BETA, 1] += 1
-        return
     log_ratio = scale * (loglik - state.scalar[FIT_LOGLIK])
     log_ratio += log_prior(settings, state, there, size) - log_prior(settings, state, here, size)
     back = squared_noise(gram, there, gradient_there, here, step, solved, size)

@@ -72,7 +72,7 @@ class Moves:
     preconditioned: bool = True
     adapt: bool = True
     target_acceptance: float = 0.574
-    joint_beta_every: int = 3
+    joint_beta_every: int = 6
     restructure: bool = True
     langevin: bool = True
     intercept: bool = True
