@@ -218,14 +218,15 @@ def build_settings(
             # A fixed scale is drawn from nothing.
             record[part] = getattr(prior, part) if prior.learns(scale) else 1.0
     record.weight_sum = problem.w.sum()
-    record.null_curvature = np.mean(family.information(centre + problem.offset, noise_variance))
     for name in ("bounded", "sharing", "a_gamma", "v"):
         record[name] = getattr(prior, name)
     for name in ("q_add", "q_delete"):  # a change is what remains
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
-    largest = (float(problem.w.max()) or 1.0) * (1.0 + float(record.null_curvature))
+    curvature = float(np.mean(family.information(centre + problem.offset, noise_variance)))
+    record.null_curvature = curvature
+    largest = (float(problem.w.max()) or 1.0) * (1.0 + curvature)
     record.bin_unit = 2.0 ** (BIN_BITS - np.ceil(np.log2(largest)))
     if subsets is not None:
         record.batch, record.delayed = subsets.rows, subsets.delayed
