@@ -70,6 +70,7 @@ constexpr int PASS_SUMS = 5;
 constexpr int SLOPE_SUMS = 4;
 constexpr int GRAM_SIDE = 4;
 constexpr int SCORE_TERMS = 8;
+constexpr int BIN_TABLES = 4;
 
 // raytpnn.families.base
 constexpr int DERIVATIVES = 1;

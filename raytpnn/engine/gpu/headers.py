@@ -62,7 +62,7 @@ SHARED = (
         ),
     ),
     (device_records, ("BEGIN", "PRIOR_DRAWS")),
-    (grid_records, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS")),
+    (grid_records, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS", "BIN_TABLES")),
     (base, ("DERIVATIVES", "LIKELIHOOD")),
     (row_passes, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
