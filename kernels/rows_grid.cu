@@ -7,7 +7,7 @@
 //
 // The rows may be a subset of those on the device, drawn by `grid_subset`: it has fits, responses and basis functions of
 // its own, while codes stay where they are and are looked up by row.
-#include "rows/rows.cuh"
+#include "rows/bin_sums.cuh"
 #include "rows/subset.cuh"
 
 namespace raytpnn {
@@ -71,14 +71,16 @@ INTERNAL void grid_sums(GridRows rows, Add add, Put put) {
     }
 }
 
-// Tables that follow a command: factors, then if there are slopes those in b, then those in log gamma.
-INTERNAL const float* grid_tables(const GridShard& shard, const GridCommand& command) {
+// Tables that follow a command: factors, then if there are slopes those in b, then those in log gamma. In shared memory
+// they stand behind the room of `before` others.
+INTERNAL const float* grid_tables(const GridShard& shard, const GridCommand& command, int before) {
     const float* tables = at<const float>(command.numbers);
 #if TABLES_IN_SHARED
     const int entries = (int)(command.order * (command.slopes ? 3 : 1) * shard.table_width);
-    for (int i = threadIdx.x; i < entries; i += LANES) shared_tables[i] = tables[i];
+    float* place = shared_tables + before * shard.table_width;
+    for (int i = threadIdx.x; i < entries; i += LANES) place[i] = tables[i];
     __syncthreads();
-    tables = shared_tables;
+    tables = place;
 #endif
     return tables;
 }
@@ -101,8 +103,8 @@ struct Lookup {
     }
 };
 
-INTERNAL Lookup lookup_of(const GridShard& shard, const GridCommand& command) {
-    return {at<const Code>(shard.codes), command.features, grid_tables(shard, command), (int)shard.table_width,
+INTERNAL Lookup lookup_of(const GridShard& shard, const GridCommand& command, int before = 0) {
+    return {at<const Code>(shard.codes), command.features, grid_tables(shard, command, before), (int)shard.table_width,
             shard.stride, at<const int>(shard.rows)};
 }
 
@@ -243,6 +245,37 @@ extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 2)
     const GridRows rows = rows_of_block(*shard, blockIdx.x);
     double* out = at<double>(shard->partial) + blockIdx.x * command->columns;
     for (int from = 0; from < command->order; from += 4) slopes_of_rows<4>(*shard, *command, look, rows, from, out);
+}
+
+// Sums of every bin of one factor of a term, at the fit without it, added to those at `out`: whole numbers, so that
+// threads and blocks of threads may come in any order. The feature stands behind those of the other factors.
+extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 3)
+    grid_bins(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {
+    using namespace raytpnn;
+    const int columns = (int)command->columns;
+    Count* out = at<Count>(command->out);
+    Count* counts = out;
+#if TABLES_IN_SHARED
+    counts = reinterpret_cast<Count*>(shared_tables);
+    for (int i = threadIdx.x; i < columns; i += LANES) counts[i] = 0;
+#endif
+    const Lookup look = lookup_of(*shard, *command, BIN_TABLES);
+    const Evaluation evaluate = evaluation_of(*shard, *command);
+    const int order = (int)command->order;
+    each_grid_row(rows_of_block(*shard, blockIdx.x), [&](int i) {
+        const int cell = look.cell(i);
+        // Rows whose value is missing have a code beyond the bins.
+        const int bin = look.codes[look.features[order] * look.stride + cell];
+        if (2 * bin >= columns) return;
+        float others = 1.0f;
+        for (int j = 0; j < order; ++j) others = others * look(j, j, cell);
+        add_to_bin(counts, bin, evaluate(i), others, command->amount);
+    });
+#if TABLES_IN_SHARED
+    __syncthreads();
+    for (int i = threadIdx.x; i < columns; i += LANES)
+        if (counts[i] != 0) atomicAdd(out + i, counts[i]);
+#endif
 }
 
 // Write the changed fit to `out`, then copy a basis function; either may be left out.

@@ -28,7 +28,7 @@
 #endif
 
 #if TABLES_IN_SHARED
-extern __shared__ float shared_tables[];
+extern __shared__ __align__(16) float shared_tables[];
 #endif
 
 // Functions compiled apart and called, like the units of raytpnn/engine/jit/function_table.py: registers are counted apart.
@@ -89,6 +89,9 @@ struct Chain {
     int screening;
     int screen[N_SCREENS];
     int passed;
+    int factor;
+    int moved;
+    int table_is_now;
     double beta;
     double old_beta;
     double log_ratio;

@@ -31,6 +31,7 @@ constexpr int LANGEVIN = 6;
 constexpr int JOINT_BETA = 7;
 constexpr int INTERCEPT_MOVE = 8;
 constexpr int COMPONENT = 9;
+constexpr int FACTOR = 10;
 constexpr int STOP = 0;
 constexpr int SWEEPS_DONE = 1;
 constexpr int TERMS = 2;
@@ -50,6 +51,7 @@ constexpr int FOR_SUBSET = 12;
 constexpr int FOR_SCREEN = 13;
 constexpr int FOR_JOINED_FACTOR = 14;
 constexpr int FOR_COMPONENT = 15;
+constexpr int FOR_FACTOR = 16;
 constexpr int EXACT_ONLY = 0;
 constexpr int DELAYED = 1;
 constexpr int DELAYED_IF_IT_PAYS = 2;
@@ -68,6 +70,7 @@ constexpr int PASS_SUMS = 5;
 constexpr int SLOPE_SUMS = 4;
 constexpr int GRAM_SIDE = 4;
 constexpr int SCORE_TERMS = 8;
+constexpr int BIN_TABLES = 4;
 
 // raytpnn.families.base
 constexpr int DERIVATIVES = 1;
@@ -122,6 +125,18 @@ constexpr int N_COUNTS = 4;
 
 // raytpnn.engine.moves.random_walk
 constexpr double WALK_ACCEPTANCE = 0x1.3333333333333p-2;
+
+// raytpnn.engine.moves.refit_factor
+constexpr double WALK_SHARE = 0x1.0000000000000p-1;
+constexpr double LOCATION_WIDTH = 0x1.0000000000000p-2;
+constexpr double FACTOR_ACCEPTANCE = 0x1.6666666666666p-2;
+constexpr int NOW = 0;
+constexpr int NEXT = 1;
+constexpr int LOCATION = 0;
+constexpr int SCALE = 1;
+constexpr int LOG_SCALE = 2;
+constexpr int DOT = 3;
+constexpr int NORM = 4;
 
 // raytpnn.engine.sweeps.prior_draw
 constexpr int MOST_DRAWS = 64;

@@ -5,6 +5,7 @@
 #include "moves/component.cuh"
 #include "moves/joint_beta.cuh"
 #include "moves/langevin.cuh"
+#include "moves/refit_factor.cuh"
 #include "moves/restructure.cuh"
 #include "moves/scalars.cuh"
 #include "moves/walk.cuh"
@@ -45,6 +46,8 @@ UNIT bool sweep(bool warming_up) {
         if (chain.settings->langevin) {
             if (is_screened(SCREEN_WALK))
                 walk(k, warming_up);
+            else if (!SCREENED && chain.settings->factor_steps > 0)
+                refit_factor(k, warming_up);
             else
                 langevin(k, warming_up);
         }

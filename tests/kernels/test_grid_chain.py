@@ -21,7 +21,7 @@ from support.grid_counts import TERMS, counts_of
 
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import with_feature_weights
-from raytpnn.engine.records import STATE
+from raytpnn.engine.records import FACTOR, LANGEVIN, STATE
 from raytpnn.model.prior import Prior
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the kernels needs g++")
@@ -29,12 +29,19 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="the CPU host of the ke
 FAMILIES = ("gaussian", "bernoulli", "poisson")
 
 
+# Factors are refitted, or terms take Langevin steps; and the move that is then never met.
+WAYS = pytest.mark.parametrize(
+    ("moves", "unmet"), [(Moves(), LANGEVIN), (Moves(factor_steps=0), FACTOR)], ids=["refit", "langevin"]
+)
+
+
+@WAYS
 @pytest.mark.parametrize("family", FAMILIES)
-def test_draws_are_those_of_the_compiled_chain(family):
-    case = weighed(make_case(family, n=300, p=6, missing=0.1, prior=PRIOR))
+def test_draws_are_those_of_the_compiled_chain(family, moves, unmet):
+    case = weighed(make_case(family, n=300, p=6, missing=0.1, prior=PRIOR, moves=moves))
     assert run_on(case, 1, (15, 10)) == []
     tally = case.chain.state.tally
-    assert (tally[:, 0] > 0).all()
+    assert np.flatnonzero(tally[:, 0] == 0).tolist() == [unmet]
 
 
 @pytest.mark.parametrize(("family", "count"), [("gaussian", 2), ("bernoulli", 4), ("poisson", 1)])
@@ -73,6 +80,7 @@ def test_long_chains(family, moves):
 
 @pytest.mark.parametrize("tables_in_shared", [False, pytest.param(True, marks=pytest.mark.kernels)])
 def test_wide_codes(tables_in_shared, monkeypatch):
+    """Without tables in shared memory, sums of bins are not there either."""
     if not tables_in_shared:
         monkeypatch.setattr("raytpnn.engine.gpu.chains.MOST_SHARED_WIDTH", 1)
     case = weighed(make_case("poisson", n=300, p=6, missing=0.1, prior=PRIOR, dtype=np.uint16))
@@ -87,11 +95,12 @@ def test_stripes_of_any_length():
     assert run_on(case, 4, (4,)) == []
 
 
+@pytest.mark.parametrize("moves", [Moves(), Moves(factor_steps=0)], ids=["refit", "langevin"])
 @pytest.mark.parametrize("order", [6, pytest.param(16, marks=pytest.mark.kernels)])
-def test_terms_of_many_factors(order):
-    """Slopes of more factors than are taken at a time."""
+def test_terms_of_many_factors(order, moves):
+    """Slopes of more factors than are taken at a time, bins beside as many factors as there may be."""
     prior = Prior(K_max=5, max_order=order, alpha_adding=0.99, gamma_adding=0.001, C0=0.001)
-    case = weighed(make_case("gaussian", n=200, p=order, prior=prior))
+    case = weighed(make_case("gaussian", n=200, p=order, prior=prior, moves=moves))
     draws = (case.prior_draw() for _ in range(5000))
     case.load(next(d for d in draws if max((len(t.features) for t in d.terms), default=0) == order), 0)
     assert run_on(case, 1, (8,)) == []

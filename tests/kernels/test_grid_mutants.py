@@ -184,7 +184,7 @@ def test_a_mutant_is_noticed_on_subsets(mutant, expected_of, tmp_path):
 
 def test_every_barrier_is_missed(expected, tmp_path):
     pieces = (kernel_folder() / FILE).read_text().split(BARRIER)
-    assert len(pieces) == 5
+    assert len(pieces) == 6
     for i in range(1, len(pieces)):
         text = BARRIER.join(pieces[:i]) + ";" + BARRIER.join(pieces[i:])
         folder = copy_with(tmp_path / str(i), text)

@@ -28,7 +28,7 @@ KERNELS = {
     "langevin": {"langevin_sums"},
     "rows_grid": {
         *("grid_pass", "grid_slopes", "grid_many_slopes", "grid_update", "grid_shift", "grid_terms"),
-        *("grid_scores", "grid_gram", "grid_join", "grid_watch", "grid_subset", "grid_gather"),
+        *("grid_scores", "grid_gram", "grid_join", "grid_watch", "grid_subset", "grid_gather", "grid_bins"),
     },
 }
 VARIANTS = [(), ("WIDE_CODES=1", "TABLES_IN_SHARED=0")]

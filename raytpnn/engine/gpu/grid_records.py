@@ -11,6 +11,7 @@ from raytpnn.engine.records import MOST_VARIABLES
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = [
+    "BIN_TABLES",
     "GRAM_SIDE",
     "GRID_COMMAND",
     "GRID_SHARD",
@@ -30,6 +31,8 @@ SLOPE_SUMS = 4
 # Rows and columns of the part of a Gram matrix that a block of threads takes, terms whose scores it takes.
 GRAM_SIDE = 4
 SCORE_TERMS = 8
+# Tables in whose room two sums of 8 bytes fit for every bin.
+BIN_TABLES = 4
 # Sums of a row block that there is room for, unless there are more terms.
 MOST_COLUMNS = 512
 
@@ -72,15 +75,15 @@ GRID_COMMAND = np.dtype(
         ("second", np.int64),  # and another one
         ("target", np.int64),  # basis function that is built or copied first
         ("source", np.int64),  # from this one, if any
-        ("order", np.int64),  # times so many factors
+        ("order", np.int64),  # times so many factors; of sums of bins, the other factors
         ("slopes", np.int64),  # whether sums with the slopes of all factors are taken
-        ("columns", np.int64),  # sums of a row block
+        ("columns", np.int64),  # sums of a row block, or of all bins
         ("first_tile", np.int64),  # of the Gram matrix
         ("terms", np.int64),
-        ("out", np.int64),  # address of the fit that is written, 0 if none is
-        ("amount", np.float64),  # intercept or shift
+        ("out", np.int64),  # address of the fit or of the sums of bins that are written, 0 if none are
+        ("amount", np.float64),  # intercept, shift, or unit of the sums of bins
         ("numbers", np.int64),  # address of tables (float32) or coefficients (float64)
-        ("features", np.int32, (MOST_VARIABLES,)),
+        ("features", np.int32, (MOST_VARIABLES,)),  # of the factors, then the one whose bins are summed up
     ],
     align=True,
 )

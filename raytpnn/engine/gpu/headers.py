@@ -22,6 +22,7 @@ from raytpnn.engine.moves import (
     delayed_acceptance,
     langevin,
     random_walk,
+    refit_factor,
     scalars,
 )
 from raytpnn.engine.rows import factor_tables, feature_sets, row_passes, subset
@@ -50,18 +51,18 @@ SHARED = (
         (
             *("N_SCALARS", "INTERCEPT", "NUISANCE", "B_GAMMA", "SIGMA_BETA2", "FIT_LOGLIK", "TEMPERATURE"),
             *("BIRTH", "DEATH", "ADDING", "DELETING", "CHANGING", "JOINING"),
-            *("LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE", "COMPONENT"),
+            *("LANGEVIN", "JOINT_BETA", "INTERCEPT_MOVE", "COMPONENT", "FACTOR"),
             *("STOP", "SWEEPS_DONE", "TERMS"),
             *("FOR_BIRTH_DEATH", "FOR_NEW_SET", "FOR_NEW_FACTOR", "FOR_NEW_BETA"),
             *("FOR_RESTRUCTURE", "FOR_RESTRUCTURE_FACTOR", "FOR_RESTRUCTURE_BETA"),
             *("FOR_LANGEVIN", "FOR_JOINT_BETA", "FOR_INTERCEPT", "FOR_NUISANCE", "FOR_SCALES"),
-            *("FOR_SUBSET", "FOR_SCREEN", "FOR_JOINED_FACTOR", "FOR_COMPONENT"),
+            *("FOR_SUBSET", "FOR_SCREEN", "FOR_JOINED_FACTOR", "FOR_COMPONENT", "FOR_FACTOR"),
             *("EXACT_ONLY", "DELAYED", "DELAYED_IF_IT_PAYS"),
             *("SCREEN_BIRTH_DEATH", "SCREEN_ADD_DELETE", "SCREEN_CHANGE", "SCREEN_WALK"),
         ),
     ),
     (device_records, ("BEGIN", "PRIOR_DRAWS")),
-    (grid_records, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS")),
+    (grid_records, ("TERM_SUMS", "PASS_SUMS", "SLOPE_SUMS", "GRAM_SIDE", "SCORE_TERMS", "BIN_TABLES")),
     (base, ("DERIVATIVES", "LIKELIHOOD")),
     (row_passes, ("MOMENTS", "TOTALS")),
     (random, ("MOST_TRIES", "STEP")),
@@ -75,6 +76,13 @@ SHARED = (
     (change_features, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
     (delayed_acceptance, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS", "N_COUNTS")),
     (random_walk, ("WALK_ACCEPTANCE",)),
+    (
+        refit_factor,
+        (
+            *("WALK_SHARE", "LOCATION_WIDTH", "FACTOR_ACCEPTANCE"),
+            *("NOW", "NEXT", "LOCATION", "SCALE", "LOG_SCALE", "DOT", "NORM"),
+        ),
+    ),
     (prior_draw, ("MOST_DRAWS",)),
     (swap, ("FOR_SWAP", "NEITHER", "HOT", "COLD")),
     (philox, ("MULTIPLIER_0", "MULTIPLIER_1", "WEYL_0", "WEYL_1", "ROUNDS")),

@@ -42,6 +42,7 @@ DEVICE_WORK = np.dtype(
         ("curvature", np.int64),  # (n,) float64
         ("sigmoid", np.int64),  # (width,) float64
         ("table", np.int64),  # (3 D, width) float32; not used with tables in shared memory
+        ("counts", np.int64),  # (width, 2) int64, sums of bins; not used if they are there, too
         ("gram", np.int64),  # (K_max + 1, K_max + 1) float64
         ("vector", np.int64),  # (6, K_max + 1) float64
         ("batch_rows", np.int64),  # (m,) int64, rows of a subset; this and what follows only if there is one
@@ -127,6 +128,9 @@ def work_arrays(settings: np.record, n: int, width: int, tables_in_shared: bool)
         arrays |= dict.fromkeys(names, ((m,), np.float64))
     if not tables_in_shared:
         arrays["table"] = ((3 * int(settings.max_order), width), np.float32)
+    # Sums of bins stand in the place of slopes: for terms of one variable there are too few of these.
+    if not tables_in_shared or int(settings.max_order) == 1:
+        arrays["counts"] = ((width, 2), np.int64)
     return arrays
 
 

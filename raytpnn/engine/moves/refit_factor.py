@@ -46,7 +46,7 @@ WALK_SHARE = 0.5
 # Standard deviation of a step of the location, in units of that of the log scale.
 LOCATION_WIDTH = 0.25
 # Acceptance rate that walks of two dimensions do best with.
-WALK_ACCEPTANCE = 0.35
+FACTOR_ACCEPTANCE = 0.35
 # Rows of Work.point that the steps use: location, scale, its logarithm, and the moments along the factor.
 NOW, NEXT = 0, 1
 LOCATION, SCALE, LOG_SCALE, DOT, NORM = range(5)
@@ -136,7 +136,7 @@ def step_factor(problem, settings, state, work, k, j, warming_up):
             keep_table(work, settings.max_order, j)
         if walks and warming_up and settings.adapt:
             state.step_count[d] += 1
-            state.log_step[d] = adapted(state.log_step[d], state.step_count[d], log_ratio, WALK_ACCEPTANCE)
+            state.log_step[d] = adapted(state.log_step[d], state.step_count[d], log_ratio, FACTOR_ACCEPTANCE)
     if not table_is_now:
         kept_table(work, settings.max_order, j)
     return moved

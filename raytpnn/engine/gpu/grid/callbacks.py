@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from raytpnn.engine.jit.function_table import compile_as_unit, slot_of
+from raytpnn.engine.jit.pointers import integers
 from raytpnn.engine.jit.signatures import WORK_T
 from raytpnn.engine.records import MOST_UNITS, NUISANCE, WORK
 from raytpnn.numerics.jit import internal
@@ -37,7 +38,10 @@ CALLS = (
     "gram_matrix",
     "score_of_terms",
     "change_trial_fit",
+    "bin_sums",
 )
+# Passes that are made of these.
+MADE_OF_CALLS = ("rebuild_term",)
 (
     MULTIPLY_FACTOR,
     EVALUATE,
@@ -50,6 +54,7 @@ CALLS = (
     GRAM_MATRIX,
     SCORE_OF_TERMS,
     CHANGE_TRIAL_FIT,
+    BIN_SUMS,
 ) = range(len(CALLS))
 
 # Where in Work.units the address of the callback stands, behind all units.
@@ -149,9 +154,27 @@ def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_bet
     call_host(work, CHANGE_TRIAL_FIT, address, old_row, new_row, 0, 0, 0, 0, old_beta, new_beta, 0.0)
 
 
+@internal
+def bin_sums(problem, settings, state, work, k, j):
+    """Leaves the sums in work.bin_score and work.bin_curvature; tables of the other factors stand in work.table."""
+    features = state.features[k]
+    at = np.int64(features.ctypes.data)
+    bins = integers(problem.n_bins, problem.p)[features[j]]
+    beta, dispersion = state.beta[k], state.scalar[NUISANCE]
+    call_host(work, BIN_SUMS, k, j, state.order[k], at, bins, 0, 0, beta, dispersion, settings.bin_unit)
+
+
+@internal
+def rebuild_term(problem, work, features, d, k, trial, old_beta, new_beta):
+    """Build the term in the row of the trial, then take it over."""
+    for j in range(d):
+        multiply_factor(problem, work, features[j], j, trial)
+    replace_term(problem, work, k, old_beta, trial, new_beta)
+
+
 def grid_addresses() -> dict[int, int]:
     """Addresses of the functions of this file, by their slot in Work.units."""
-    return {slot_of(name): compile_as_unit(name, globals()[name]) for name in CALLS}
+    return {slot_of(name): compile_as_unit(name, globals()[name]) for name in (*CALLS, *MADE_OF_CALLS)}
 
 
 def place_callback(work: np.record, function: Callable[..., None]) -> Any:

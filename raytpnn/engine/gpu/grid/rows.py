@@ -10,26 +10,24 @@ void, and to ask for them then is an error; the moves never do.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from raytpnn.engine.gpu.grid.command import Command
+from raytpnn.engine.gpu.grid.joining import Exchange, add_counts, add_stripes, join_processes
 from raytpnn.engine.gpu.grid.shard import GridShard, RowSet
 from raytpnn.engine.gpu.grid_records import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
 from raytpnn.engine.records import STOP
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
-from raytpnn.numerics.jit import allocating
 from raytpnn.numerics.lanes import STRIPES
 
 __all__ = ["FIT", "TRIAL", "Exchange", "GridRows"]
 
 # Stand for the addresses of the fit and the trial fit, which no compiled code reads here.
 FIT, TRIAL = 1, 2
-# Takes the sums of this process's stripes, (16, columns), 0 for others, and returns those of all.
-Exchange = Callable[[np.ndarray], np.ndarray]
 
 
 class Change(NamedTuple):
@@ -56,16 +54,6 @@ class Build:
     target: int
     source: int = -1
     features: list[int] = field(default_factory=list)
-
-
-@allocating
-def add_stripes(stripes):
-    """Sums of stripes, or of processes, (16, columns), added in order."""
-    total = np.zeros(stripes.shape[1])
-    for s in range(stripes.shape[0]):
-        for c in range(stripes.shape[1]):
-            total[c] += stripes[s, c]
-    return total
 
 
 def doubles_at(address: int, n: int) -> np.ndarray:
@@ -110,6 +98,7 @@ class GridRows:
         self.columns = shards[0].columns
         self.host_tables, self.gram = tables, gram
         self.sums, self.moments = work["sums"], work["block"][0]
+        self.bin_addresses = int(work["bin_score"]), int(work["bin_curvature"])
         self.control = work["control"]
         self.width = shards[0].width
         # Tables of the next pass; the entry for a missing value stays 0.
@@ -153,6 +142,7 @@ class GridRows:
         lambda self, a, b, c, d, e, f, g, x, y, z: self.gram_matrix(a),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.score_of_terms(a, b),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.change_trial_fit(a, Change(False, b, x, c, y)),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.bin_sums(Change(False, a, x, a, 0.0, y), b, c, d, e, z),
     )
 
     # What the moves ask for.
@@ -210,7 +200,7 @@ class GridRows:
         """Replace one term by another in fit and phi."""
         self._settle()
         self.accepted = Change(False, k, old_beta, row, new_beta)
-        self._settle((row, k))
+        self._settle((row, k) if row != k else None)
 
     def take_trial_fit(self) -> None:
         """Take the trial fit over: computed again by the next launch, or by name if it was written out."""
@@ -287,6 +277,28 @@ class GridRows:
         self.trial = Change(of_trial=True)
         self.derivatives = None if self.derivatives and self.derivatives.of_trial else self.derivatives
 
+    def bin_sums(self, change: Change, j: int, d: int, features: int, bins: int, unit: float) -> None:
+        """Sums of every bin of factor j of a term with d of them, at the fit without it."""
+        self._settle()
+        self._flush()
+        own = list((ctypes.c_int32 * d).from_address(features))
+        others = [i for i in range(d) if i != j]
+        self.tables[: d - 1, :-1] = self.host_tables[others, : self.width - 1]
+        numbers = self.tables[: d - 1].reshape(-1)
+        # The feature whose bins are counted comes after those of the tables.
+        named = tuple(own[i] for i in (*others, j))
+        command = Command(need=DERIVATIVES, order=d - 1, columns=2 * bins, amount=unit, features=named)
+        for shard in self.shards:
+            shard.count_bins(self._at(shard, change, command), numbers)
+        counts = np.zeros(2 * bins, np.int64)
+        for shard in self.shards:
+            shard.finish()
+            counts += shard.back(1, 2 * bins)[0].view(np.int64)
+        if self.exchange is not None:
+            counts = add_counts(counts, self.low, self.high, self.exchange)
+        for address, part in zip(self.bin_addresses, counts.reshape(bins, 2).T, strict=True):
+            doubles_at(address, bins)[:] = part * (1.0 / unit)
+
     def watch(self, terms: int, n_watched: int) -> np.ndarray:
         """Fit and basis functions at the watched rows, (1 + terms, n_watched) float64."""
         self.settle()
@@ -303,14 +315,7 @@ class GridRows:
         """What all processes saw, each 0 at the watched rows of others."""
         if self.exchange is None:
             return seen
-        share = self.high - self.low
-        columns = -(-seen.size // share)
-        # No sums of stripes, but they travel alike: spread over those of this process.
-        own, stripes = np.zeros(share * columns), np.zeros((STRIPES, columns))
-        own[: seen.size] = seen.ravel()
-        stripes[self.low : self.high] = own.reshape(share, columns)
-        of_all = np.ascontiguousarray(self.exchange(stripes)).reshape(STRIPES // share, share * columns)
-        return add_stripes(of_all)[: seen.size].reshape(seen.shape)
+        return join_processes(seen.ravel(), self.low, self.high, self.exchange).reshape(seen.shape)
 
     def settle(self) -> None:
         """Enqueue all that was put off: fit and basis functions are then what the moves take them for."""

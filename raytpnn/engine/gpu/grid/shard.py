@@ -10,7 +10,7 @@ import numpy as np
 from raytpnn.engine.gpu.chains import Geometry, choose_geometry
 from raytpnn.engine.gpu.device import Device, Module
 from raytpnn.engine.gpu.grid.command import Command
-from raytpnn.engine.gpu.grid_records import GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
+from raytpnn.engine.gpu.grid_records import BIN_TABLES, GRID_COMMAND, GRID_SHARD, MOST_COLUMNS
 from raytpnn.engine.gpu.kernel_files import check_family
 from raytpnn.engine.gpu.memory import ALIGNMENT, on_device
 from raytpnn.engine.problem import Problem, new_record_of
@@ -123,7 +123,8 @@ class RowSet:
         self.stage_bytes = NUMBERS + -(-numbers // ALIGNMENT) * ALIGNMENT
         self._staged = self._allocate(STAGES * self.stage_bytes)
         self._memory = self.device.pinned(STAGES * self.stage_bytes).reshape(STAGES, self.stage_bytes)
-        most = max((self.high - self.low) * self.columns, back)
+        self.counts = self._allocate(16 * self.width)
+        most = max((self.high - self.low) * self.columns, 2 * self.width, back)
         self._back = self.device.pinned(8 * most).view(np.float64)
 
     def _put(self, record: np.record) -> None:
@@ -180,6 +181,12 @@ class RowSet:
         stripes = self.high - self.low
         self._launch("grid_join", stripes * -(-columns // LANES))
         self.device.download(self._back[: stripes * columns], self.joined, self.stream)
+
+    def count_bins(self, command: Command, numbers: np.ndarray) -> None:
+        """Enqueue sums of bins, int64 as they come back, with tables of the other factors."""
+        self.device.clear(self.counts, 8 * command.columns, self.stream)
+        self.run("grid_bins", command._replace(out=self.counts), numbers, tables=command.order + BIN_TABLES)
+        self.device.download(self._back[: command.columns], self.counts, self.stream)
 
     def back(self, lines: int, columns: int) -> np.ndarray:
         """What came back, (lines, columns); after `finish`, and until the next way back begins."""
