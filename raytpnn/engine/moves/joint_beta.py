@@ -43,7 +43,7 @@ HERE, GRADIENT, THERE, GRADIENT_THERE, NOISE, SOLVED = range(6)
 def cholesky(a, column, size):
     """Lower Cholesky factor in place; False if the matrix is not positive definite.
 
-    What a column takes from those to its right is taken when it is done, a row at a time: every entry sees its
+    What a column takes from those to its right is taken when it is done, row by row: every entry sees its
     subtractions in the order of columns, and rows vectorise. `column` is scratch space.
     """
     for j in range(size):

@@ -39,6 +39,7 @@ CALLS = (
     "score_of_terms",
     "change_trial_fit",
     "bin_sums",
+    "moments_without",
 )
 # Passes that are made of these.
 MADE_OF_CALLS = ("rebuild_term",)
@@ -55,6 +56,7 @@ MADE_OF_CALLS = ("rebuild_term",)
     SCORE_OF_TERMS,
     CHANGE_TRIAL_FIT,
     BIN_SUMS,
+    MOMENTS_WITHOUT,
 ) = range(len(CALLS))
 
 # Where in Work.units the address of the callback stands, behind all units.
@@ -103,6 +105,13 @@ def phi_moments(problem, work, row):
     """The two sums come back in work.block, which is otherwise unused here."""
     call_host(work, PHI_MOMENTS, row, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0)
     return work.block[0, 0], work.block[0, 1]
+
+
+@internal
+def moments_without(problem, settings, state, work, k, beta, row):
+    """The four sums come back in work.block, which is otherwise unused here."""
+    call_host(work, MOMENTS_WITHOUT, k, row, 0, 0, 0, 0, 0, beta, state.scalar[NUISANCE], 0.0)
+    return work.block[0, 0], work.block[0, 1], work.block[0, 2], work.block[0, 3]
 
 
 @internal
@@ -156,7 +165,7 @@ def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_bet
 
 @internal
 def bin_sums(problem, settings, state, work, k, j):
-    """Leaves the sums in work.bin_score and work.bin_curvature; tables of the other factors stand in work.table."""
+    """Leaves the sums in work.bin_score and bin_curvature; tables of other factors stand in work.table."""
     features = state.features[k]
     at = np.int64(features.ctypes.data)
     bins = integers(problem.n_bins, problem.p)[features[j]]

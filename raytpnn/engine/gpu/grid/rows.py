@@ -21,6 +21,7 @@ from raytpnn.engine.gpu.grid.joining import Exchange, add_counts, add_stripes, j
 from raytpnn.engine.gpu.grid.shard import GridShard, RowSet
 from raytpnn.engine.gpu.grid_records import GRAM_SIDE, PASS_SUMS, SCORE_TERMS, SLOPE_SUMS, TERM_SUMS
 from raytpnn.engine.records import STOP
+from raytpnn.engine.rows.row_passes import MOMENTS
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.lanes import STRIPES
 
@@ -142,7 +143,10 @@ class GridRows:
         lambda self, a, b, c, d, e, f, g, x, y, z: self.gram_matrix(a),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.score_of_terms(a, b),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.change_trial_fit(a, Change(False, b, x, c, y)),
-        lambda self, a, b, c, d, e, f, g, x, y, z: self.bin_sums(Change(False, a, x, a, 0.0, y), b, c, d, e, z),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.bin_sums(
+            Change(False, a, x, a, 0.0, y), b, c, d, e, z
+        ),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.moments_without(Change(False, a, x, a, 0.0, y), a, b),
     )
 
     # What the moves ask for.
@@ -195,6 +199,14 @@ class GridRows:
             sums = self._pass(self._known(self.derivatives), DERIVATIVES, 0, row)
             self.known_moments[row] = float(sums[3]), float(sums[4])
         self.moments[:2] = self.known_moments[row]
+
+    def moments_without(self, change: Change, k: int, row: int) -> None:
+        """Moments of a term and of another at the fit without it; what is known at other fits stays known."""
+        self._settle()
+        second = -1 if row == k else row
+        sums = self._pass(change, DERIVATIVES + MOMENTS, k, second)
+        self.moments[:2] = sums[1:TERM_SUMS]
+        self.moments[2:4] = sums[1:TERM_SUMS] if second < 0 else sums[TERM_SUMS : TERM_SUMS + 2]
 
     def replace_term(self, k: int, old_beta: float, row: int, new_beta: float) -> None:
         """Replace one term by another in fit and phi."""
