@@ -12,9 +12,11 @@ from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.tables.tables import quoted
 from raytpnn.families import Family
 
-__all__ = ["SCHEMES", "UNIFORM_SHARE", "resolve_feature_weights"]
+__all__ = ["LEARNED", "SCHEMES", "UNIFORM_SHARE", "is_screened", "resolve_feature_weights"]
 
 SCHEMES = ("xgboost", "marginal")
+# Schemes that learn in warm-up: by what chains hold, by screens, and by screens where they pay.
+LEARNED = ("adaptive", "screen", "auto")
 # What a named scheme gives to all features alike, so that none is out of reach.
 UNIFORM_SHARE = 0.05
 
@@ -73,6 +75,13 @@ def resolve_feature_weights(
     return given / given.sum()
 
 
+def is_screened(scheme: Any, n_rows: int, n_features: int) -> bool:
+    """Whether feature weights and sets are learned by screens; "auto" leaves it to the size of the data."""
+    from raytpnn.model.screens.set_table import screening_pays
+
+    return scheme == "screen" or (scheme == "auto" and screening_pays(n_rows, n_features))
+
+
 def scheme_scores(
     scheme: str, bins: Bins, y: np.ndarray, family: Family, sample_weight: np.ndarray
 ) -> np.ndarray:
@@ -86,8 +95,6 @@ def scheme_scores(
 
         return xgboost_scores(bins, y, family, sample_weight)
     choices = "None, an array, " + ", ".join(repr(name) for name in SCHEMES)
-    if scheme == "adaptive":
-        raise ValueError(f"feature_weights='adaptive' is not available yet; choose {choices}")
     raise ValueError(f"unknown feature_weights {scheme!r}; choose {choices}")
 
 

@@ -48,7 +48,7 @@ def test_sets_are_drawn_by_their_weights(case):
 
 
 def test_probabilities_of_sets_drawn_by_weight_add_up(case):
-    """Over all sets of an order they are the prior of the order; heavy features have more than their share."""
+    """Over all sets of an order they are the prior of the order; heavy features have more than others."""
     probability = reference_of(weighted_probability)
     orders = case.prior.order_weights(6)
     for d, share in enumerate(orders, start=1):
