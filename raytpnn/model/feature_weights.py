@@ -14,7 +14,7 @@ from raytpnn.families import Family
 
 __all__ = ["LEARNED", "SCHEMES", "UNIFORM_SHARE", "is_screened", "resolve_feature_weights"]
 
-SCHEMES = ("xgboost", "marginal")
+SCHEMES = ("uniform", "xgboost", "marginal")
 # Schemes that learn in warm-up: by what chains hold, by screens, and by screens where they pay.
 LEARNED = ("adaptive", "screen", "auto")
 # What a named scheme gives to all features alike, so that none is out of reach.
@@ -34,9 +34,10 @@ def resolve_feature_weights(
     Parameters
     ----------
     spec : None, str, array or mapping
-        None: all alike. "marginal" or "xgboost": by importance, with 5% spread over all features. An array
-        with a value for each encoded feature, or for each input column, which its encoded features then
-        share. A mapping (or a Series) from names of encoded features or of input columns to values.
+        None or "uniform": all alike. "marginal" or "xgboost": by importance, with 5% spread over all
+        features. An array with a value for each encoded feature, or for each input column, which its encoded
+        features then share. A mapping (or a Series) from names of encoded features or of input columns to
+        values.
     bins : Bins
         Encoded training data.
     y : (n,) float64
@@ -60,7 +61,7 @@ def resolve_feature_weights(
         If "xgboost" is asked for and not installed.
     """
     p = bins.n_features
-    if spec is None:
+    if spec is None or (isinstance(spec, str) and spec == "uniform"):
         return np.full(p, 1.0 / p)
     if isinstance(spec, str):
         weight = np.ones(bins.n_rows) if sample_weight is None else sample_weight

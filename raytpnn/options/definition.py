@@ -157,11 +157,11 @@ class ChainOptions(TypedDict, total=False):
         Option(
             "auto",
             "How often features and sets of them are proposed, which does not change the posterior.",
-            "An array has a weight for each feature, a mapping one for each name; None: all alike. "
+            "An array has a weight for each feature, a mapping one for each name; None, uniform: all alike. "
             '"adaptive" learns in warm-up from the features that all chains hold, "screen" also looks for '
             'features, pairs and triples in what all chains leave unexplained. "auto" screens unless there '
             "are few features, or too few rows to tell them apart.",
-            kind='"auto", None, (p,) array, mapping, "xgboost", "marginal", "adaptive" or "screen"',
+            kind='"auto", None, array, mapping, "uniform", "xgboost", "marginal", "adaptive" or "screen"',
             usual="by screens where they pay",
             panel=DETAILS,
             choices=feature_weight_schemes,
