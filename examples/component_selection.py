@@ -6,11 +6,11 @@
 All subsets S of 1, 2 and 3 of the 50 features are ranked in two ways: by the importance of f_S, the empirical
 l2 norm, which is 0 if no draw holds S; and by the size of f_S, what the draws leave out included
 (`Posterior.unexplained`), which tells those apart that no draw holds. AUROC is the probability that a
-component of the true function ranks above a subset that is none, ties counting half. It is printed beside the
-paper's figures for Bayesian-TPNN (its table of component selection); the paper does not give n, which is 5,000
-here. True are the sets S for which the functional ANOVA component f_S of the function is not zero
-(`raytpnn.data.synthetic`): on f2, four of ten variables have no main effect. (The paper's .831 on f2, order 1,
-fits a truth of all ten.)
+component of the true function ranks above a subset that is none, ties counting half. It is printed beside
+the paper's figures for Bayesian-TPNN (its table of component selection); the paper does not give n, which is
+5,000 here. True are the sets S for which the functional ANOVA component f_S of the function is not zero
+(`raytpnn.data.synthetic`): on f2, four of ten variables have no main effect. (The paper's .831 on f2, order
+1, fits a truth of all ten.)
 
 The column "oracle" is what the data can tell at this n. An oracle knows the noise, all other components, and
 shape and sign of f_S, and only asks whether f_S is there: it ranks f_S above nothing with probability
@@ -178,7 +178,8 @@ def main():
         for i, order in enumerate(ORDERS):
             mean, sd, paper = found[:, i].mean(), found[:, i].std(), PAPER[name][i]
             verdict = "reached" if mean >= paper - 5e-4 else "below"
-            line = f"{name:4}{order:>6}{held[:, i].mean():>12.3f}{mean:>8.3f}{sd:>8.3f}{paper:>8.3f}{verdict:>11}"
+            line = f"{name:4}{order:>6}{held[:, i].mean():>12.3f}{mean:>8.3f}{sd:>8.3f}{paper:>8.3f}"
+            line += f"{verdict:>11}"
             line += f"{oracle_auroc(name, options.n, order):>9.3f}"
             print(line + (f"{max(r for *_, r in runs):>19.3f}{seconds:>9.0f}" if i == 0 else ""), flush=True)
 
