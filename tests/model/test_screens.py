@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -62,6 +63,29 @@ def test_a_pair_without_main_effects_is_first_of_all(shape):
     assert statistic[0] > 2 * statistic[1]
     linear_only, _ = screen_pairs(Shapes.of(bins), score, curvature, 10, even=False)
     assert (linear_only[0].tolist() == [7, 41]) == (shape == "linear")
+
+
+class OnDevice(np.ndarray):
+    """An array that must be fetched, as those of CuPy."""
+
+    def get(self):
+        return np.asarray(self)
+
+
+def test_products_on_a_device_find_the_same():
+    """The calls that CuPy would get; it has not run on a GPU."""
+    device = SimpleNamespace(
+        asarray=lambda array: array.view(OnDevice),
+        maximum=np.maximum,
+        triu=lambda array, k: np.triu(array, k).view(OnDevice),
+        flatnonzero=lambda array: np.flatnonzero(array).view(OnDevice),
+        argpartition=np.argpartition,
+    )
+    bins, u = ranks(200, 30)
+    score, curvature = residual(u[3] * u[20], 1.0)
+    here = screen_pairs(Shapes.of(bins), score, curvature, 20)
+    there = screen_pairs(Shapes.of(bins), score, curvature, 20, arrays=device)
+    assert np.array_equal(here[0], there[0])
 
 
 def test_blocks_leave_no_pair_out_and_count_none_twice(monkeypatch):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -135,6 +135,20 @@ def fit_of(state: np.record, bins: Bins, rows: np.ndarray, offset: np.ndarray, b
     return fit
 
 
+def module_of_arrays(backend: str) -> Any:
+    """CuPy where chains run on this machine's GPU, else NumPy; what is found is stored, so both will do."""
+    if backend == "cuda":
+        try:
+            import cupy
+
+            if cupy.cuda.runtime.getDeviceCount() > 0:
+                return cupy
+        except Exception:
+            # Chains run on the GPUs of other machines: the coordinator has none.
+            return np
+    return np
+
+
 class SetLearner:
     """Learns proposals from complete rounds, and keeps them where workers find them.
 
@@ -182,9 +196,9 @@ class SetLearner:
             curvature += second / (eta if divided else 1.0) / len(states)
         used = Counter(S for state in states for S in sets_of(state))
         shapes = Shapes.of(bins, None if step == 1 else rows)
-        return learn_proposals(
-            shapes, score, curvature, used, int(plan.settings.max_order), self.earlier(at), self.progress()
-        )
+        max_order, earlier = int(plan.settings.max_order), self.earlier(at)
+        arrays = module_of_arrays(plan.backend)
+        return learn_proposals(shapes, score, curvature, used, max_order, earlier, self.progress(), arrays)
 
     def earlier(self, at: int) -> np.ndarray | None:
         """Sets of the screen before this one; None for the first."""

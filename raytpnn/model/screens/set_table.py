@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import comb, log
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,7 @@ def learn_proposals(
     max_order: int,
     earlier: np.ndarray | None = None,
     progress: Callable[[float], None] | None = None,
+    arrays: Any = np,
 ) -> Proposals:
     """Screen what a fit leaves, and make a table of it.
 
@@ -97,6 +99,8 @@ def learn_proposals(
         run searches, and later ones look at what it found again.
     progress : callable, optional
         Told the share of the pairs that is done.
+    arrays : module
+        NumPy, or CuPy for the products of all pairs on a GPU.
     """
     n, p = shapes.n_rows, shapes.n_features
     groups: list[tuple[np.ndarray, np.ndarray]] = []
@@ -105,7 +109,7 @@ def learn_proposals(
     groups.append((best[:, None], evidence(single[best], p)))
     if max_order > 1 and can_tell(n, comb(p, 2)):
         known = None if earlier is None else of_order(earlier, 2)
-        pairs, statistic = pairs_of(shapes, single, score, curvature, known, progress)
+        pairs, statistic = pairs_of(shapes, single, score, curvature, known, progress, arrays)
         groups.append((pairs, evidence(statistic, comb(p, 2))))
         if max_order > 2 and can_tell(n, comb(p, 3)):
             held = np.array([S for S in used if len(S) == 2], np.int64).reshape(-1, 2)
@@ -135,6 +139,7 @@ def pairs_of(
     curvature: np.ndarray,
     known: np.ndarray | None,
     progress: Callable[[float], None] | None,
+    arrays: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Best pairs of all features, or of those that lead where all are too many; or those known already."""
     n, p = shapes.n_rows, shapes.n_features
@@ -142,10 +147,10 @@ def pairs_of(
         return confirmed(shapes, known, score, curvature, MOST_SETS)
     even = pair_operations(p, n, True) <= EVEN_OPERATIONS
     if pair_operations(p, n, False) <= PAIR_OPERATIONS:
-        return screen_pairs(shapes, score, curvature, MOST_SETS, even, progress)
+        return screen_pairs(shapes, score, curvature, MOST_SETS, even, progress, arrays)
     leading = np.sort(np.argsort(-single, kind="stable")[: int(np.sqrt(PAIR_OPERATIONS / n))])
     some = Shapes(shapes.codes[leading], shapes.marginal[leading], shapes.tables)
-    pairs, statistic = screen_pairs(some, score, curvature, MOST_SETS, False, progress)
+    pairs, statistic = screen_pairs(some, score, curvature, MOST_SETS, False, progress, arrays)
     return leading[pairs], statistic
 
 

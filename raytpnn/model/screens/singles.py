@@ -12,7 +12,7 @@ __all__ = ["exact_statistics", "screen_singles"]
 EVEN_PLACES: dict[int, tuple[tuple[int, ...], ...]] = {
     1: ((), (0,)),
     2: ((), (0,), (1,), (0, 1)),
-    3: ((), (0,), (1,), (2,)),
+    3: ((), (0,), (1,), (2,), (0, 1, 2)),
 }
 # Cells that are worked on at a time.
 CHUNK_CELLS = 1 << 22
@@ -29,7 +29,7 @@ def exact_statistics(
 ) -> np.ndarray:
     """Largest score statistic of products of shapes for every set, (k,).
 
-    Shapes are linear, but one may be even, of pairs both.
+    Shapes are linear, but one may be even, or all.
 
     Each product is centred by the curvature, so that one with a mean (of two features that go together) is
     not taken for an effect; its statistic is (score' phi)^2 / (phi' curvature phi), about chi-squared with
