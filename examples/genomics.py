@@ -59,7 +59,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--chains", type=int, default=8)
     parser.add_argument("--warmup", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--feature-weights", choices=["marginal", "adaptive"])
+    parser.add_argument(
+        "--feature-weights", choices=["auto", "uniform", "marginal", "adaptive"], default="auto"
+    )
     parser.add_argument("--report-draws", type=int, default=2000, help="draws that report.html looks at")
     parser.add_argument("--cv", help="cross-validate: folds, or folds x repeats, as 5x2")
     parser.add_argument("--permute", type=int, default=0, help="control: permutations of the target")

@@ -37,7 +37,7 @@ from raytpnn.engine.rows.subset_options import resolve_subsets
 from raytpnn.engine.sharded_chain import check_shards
 from raytpnn.engine.tempering.options import Tempering
 from raytpnn.families import Family, get_family
-from raytpnn.model.feature_weights import resolve_feature_weights
+from raytpnn.model.feature_weights import LEARNED, is_screened, resolve_feature_weights
 from raytpnn.model.prior import Prior
 from raytpnn.options.checks import (
     check_seed,
@@ -115,10 +115,11 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         if place is None and session is not None:
             session.refuse_other_machines()
         begin = time.monotonic()
-        adaptive = isinstance(asked["feature_weights"], str) and asked["feature_weights"] == "adaptive"
-        scheme = None if adaptive else asked["feature_weights"]
+        learned = asked["feature_weights"]
+        scheme = None if isinstance(learned, str) and learned in LEARNED else learned
         rows, encoder, classes = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
         n_rows = rows.bins.n_rows
+        screened = scheme is None and is_screened(learned, n_rows, rows.bins.n_features)
         length = limited(length, max_sweeps, n_rows)
         subsets = resolve_subsets(n_rows, minibatch, delayed_acceptance)
         check_subset_of_shards(n_rows, subsets.rows, shards)
@@ -130,10 +131,11 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
             asked["seed"],
             length,
             backend,
-            adaptive,
+            scheme is None and learned == "adaptive",
             tempering,
             subsets,
             shards,
+            screened,
         )
         config = SAMPLE.saved(asked) | settings_of(plan)
         config |= {"encode_seconds": time.monotonic() - begin}

@@ -109,6 +109,10 @@ constexpr double WALK_WIDTH = 0x1.3333333333333p+1;
 
 // raytpnn.engine.moves.birth_death
 constexpr int COPY_ATTEMPT = 17;
+constexpr int TABLE_ATTEMPT = 18;
+
+// raytpnn.engine.rows.set_table
+constexpr int MOST_IN_TABLE = 3;
 
 // raytpnn.engine.moves.change_features
 constexpr int JOIN_ATTEMPT = 3;

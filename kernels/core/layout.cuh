@@ -26,6 +26,12 @@ struct Problem {
     long long offset;
     long long feature_weight;
     long long cumulative;
+    bool weighted_births;
+    double table_share;
+    long long table_size;
+    long long table_sets;
+    long long table_weight;
+    long long table_cumulative;
     long long batch;
 };
 static_assert(__builtin_offsetof(Problem, n) == 0, "Problem.n");
@@ -46,8 +52,14 @@ static_assert(__builtin_offsetof(Problem, w) == 240, "Problem.w");
 static_assert(__builtin_offsetof(Problem, offset) == 248, "Problem.offset");
 static_assert(__builtin_offsetof(Problem, feature_weight) == 256, "Problem.feature_weight");
 static_assert(__builtin_offsetof(Problem, cumulative) == 264, "Problem.cumulative");
-static_assert(__builtin_offsetof(Problem, batch) == 272, "Problem.batch");
-static_assert(sizeof(Problem) == 280, "Problem");
+static_assert(__builtin_offsetof(Problem, weighted_births) == 272, "Problem.weighted_births");
+static_assert(__builtin_offsetof(Problem, table_share) == 280, "Problem.table_share");
+static_assert(__builtin_offsetof(Problem, table_size) == 288, "Problem.table_size");
+static_assert(__builtin_offsetof(Problem, table_sets) == 296, "Problem.table_sets");
+static_assert(__builtin_offsetof(Problem, table_weight) == 304, "Problem.table_weight");
+static_assert(__builtin_offsetof(Problem, table_cumulative) == 312, "Problem.table_cumulative");
+static_assert(__builtin_offsetof(Problem, batch) == 320, "Problem.batch");
+static_assert(sizeof(Problem) == 328, "Problem");
 
 struct Settings {
     long long family;

@@ -4,6 +4,7 @@
 #include "moves/coefficient.cuh"
 #include "moves/likelihood.cuh"
 #include "moves/screen.cuh"
+#include "rows/set_table.cuh"
 #include "rows/sets.cuh"
 
 namespace raytpnn {
@@ -18,7 +19,9 @@ UNIT double log_birth_ratio(const int* features, int d, int K, int skip) {
     const Settings* settings = chain.settings;
     double log_prior = log_set_weight(features, d, skip);
     const double stepwise = extension_weight(features, d, skip);
-    double proposal = (settings->M * exp(settings->log_set_prior[d]) + stepwise) / (settings->M + K);
+    double proposal = (settings->M * weighted_probability(features, d) + stepwise) / (settings->M + K);
+    const double share = chain.problem->table_share;
+    if (share > 0.0) proposal = (1.0 - share) * proposal + share * table_probability(features, d);
     if (settings->sharing > 0.0) {
         log_prior -= log(1.0 + settings->sharing * K);
         if (K > 0) {
@@ -49,6 +52,21 @@ UNIT int draw_prior_set(int slot, double v) {
     return d;
 }
 
+// As draw_prior_set, with features drawn by weight; 0 if rounding led into the set: the leader's work.
+UNIT int draw_weighted_set(int slot, double v) {
+    const Settings* settings = chain.settings;
+    int d = 1;
+    while (d < settings->max_order && v >= settings->order_cumulative[d - 1]) ++d;
+    if (d > MOST_IN_TABLE) return draw_prior_set(slot, v);
+    int* features = chain.trial_features;
+    for (int i = 0; i < d; ++i) {
+        const int j = draw_off_set(features, i, uniforms(chain.state, FOR_NEW_SET, slot, 1 + i).u);
+        if (j < 0) return 0;
+        features[i] = j;
+    }
+    return d;
+}
+
 // Set of a new term into the trial; returns its order, 0 if there is none: the leader's work.
 UNIT int draw_new_set(int slot) {
     const Settings* settings = chain.settings;
@@ -59,7 +77,12 @@ UNIT int draw_new_set(int slot) {
     const int k = pick < K - 1 ? pick : K - 1;
     if (settings->sharing > 0.0 && K > 0 && uniforms(state, FOR_NEW_SET, slot, COPY_ATTEMPT).u < settings->q_copy)
         return copy_set(k);
-    if (drawn.u * (settings->M + K) < settings->M) return draw_prior_set(slot, drawn.v);
+    if (chain.problem->table_share > 0.0) {
+        const Uniforms tabled = uniforms(state, FOR_NEW_SET, slot, TABLE_ATTEMPT);
+        if (tabled.u < chain.problem->table_share) return draw_table_set(tabled.v);
+    }
+    if (drawn.u * (settings->M + K) < settings->M)
+        return chain.problem->weighted_births ? draw_weighted_set(slot, drawn.v) : draw_prior_set(slot, drawn.v);
     const int d = (int)state->order[k];
     if (d >= settings->max_order) return 0;
     const int j = draw_off_set(state->features[k], d, uniforms(state, FOR_NEW_SET, slot, 1).u);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from raytpnn.engine.problem import (
     build_settings,
     residual_variance,
     scale_response,
+    with_weighted_births,
 )
 from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.engine.sharded_chain import ShardedChain
@@ -51,6 +52,10 @@ class Plan:
     backend : str
     adaptive : bool
         Whether feature weights are learned in warm-up.
+    screened : bool
+        Whether feature weights and a table of sets are learned in warm-up by screens.
+    weighted_births : bool
+        Whether births draw features by weight, too; they did not in earlier versions.
     tempering : Tempering or None
         If given, every chain is an ensemble of replicas.
     shards : int
@@ -75,6 +80,8 @@ class Plan:
     adaptive: bool = False
     tempering: Tempering | None = None
     shards: int = 1
+    screened: bool = False
+    weighted_births: bool = False
     watched_offset: np.ndarray | None = None
     probe: Bins | None = None
 
@@ -149,6 +156,7 @@ def make_plan(
     tempering: Tempering | None = None,
     subsets: SubsetUse | None = None,
     shards: int = 1,
+    screened: bool = False,
 ) -> Plan:
     """Standardise the response, and resolve prior and moves into numbers."""
     assert rows.proposal is not None
@@ -159,8 +167,13 @@ def make_plan(
     # The numbers that hold, not the rule, are what a run's manifest keeps.
     prior = prior.resolved(rows.bins.n_rows, rows.bins.n_features, family.name)
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
+    weighted = adaptive or screened or bool(np.ptp(rows.proposal) > 0.0)
+    if weighted:
+        problem = with_weighted_births(problem)
     settings = build_settings(problem, family, prior, moves, noise, subsets)
     constant = float(family.log_constant(problem.y, problem.w))
     made_from = family, prior, moves, noise, constant
     how = backend, adaptive, tempering, shards
-    return Plan(problem, settings, scaling, *made_from, seed, length, *how, probe=probe_of(rows.bins))
+    probe = probe_of(rows.bins)
+    plan = Plan(problem, settings, scaling, *made_from, seed, length, *how, probe=probe)
+    return replace(plan, screened=screened, weighted_births=weighted)

@@ -22,8 +22,9 @@ from raytpnn.chains.run.ledger import Ledger
 from raytpnn.chains.run.ownership import OwnerCheck
 from raytpnn.chains.run.run import resumable
 from raytpnn.chains.run.store import RunStore
-from raytpnn.chains.schedule.scheduler import Finish, Goal, run_blocks
+from raytpnn.chains.schedule.scheduler import Finish, Goal, Learner, run_blocks
 from raytpnn.chains.work.adaptive_weights import WeightLearner
+from raytpnn.chains.work.learned_sets import SetLearner
 from raytpnn.chains.work.replica_parts import ReplicaParts
 from raytpnn.chains.work.strategy import Extent
 from raytpnn.forward.probe import compile_sizes
@@ -84,8 +85,10 @@ def run_chains(plan: Plan, run: RunStore, ledger: Ledger, names: Sequence[str], 
         every = len(length.blocks())
         return concluded(Finish(rounds=every if length.until else None), monitor, every, setup.goal)
     executor = make_executor(plan, run, setup)
-    learner = None
-    if plan.adaptive:
+    learner: Learner | None = None
+    if plan.screened:
+        learner = SetLearner(plan, run.store, setup.reporter.say)
+    elif plan.adaptive:
         learner = WeightLearner(length, run.store, len(plan.problem.codes))
     observers = make_observers(plan, run, ledger, setup)
     with resumable(run.place):

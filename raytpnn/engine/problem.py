@@ -9,6 +9,7 @@ import numpy as np
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import EXACT_ONLY, PROBLEM, SETTINGS
+from raytpnn.engine.rows.set_table import MOST_IN_TABLE
 from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.families import Family
 from raytpnn.model.prior import Prior
@@ -140,6 +141,10 @@ def build_problem(
         "offset": np.ascontiguousarray(offset, np.float64),
         "feature_weight": np.ascontiguousarray(feature_weight, np.float64),
         "cumulative": np.concatenate([[0.0], np.cumsum(feature_weight)]),
+        # An empty table of sets, see `with_set_table`.
+        "table_sets": np.full((1, MOST_IN_TABLE), -1, np.int64),
+        "table_weight": np.zeros(1),
+        "table_cumulative": np.zeros(2),
     }
     if int(arrays["n_bins"].max()) > bins.missing_code:
         # Compiled code trusts these numbers: tables have one entry per code.
@@ -166,16 +171,72 @@ def build_problem(
     )
 
 
+def with_arrays(problem: Problem, arrays: dict[str, np.ndarray]) -> Problem:
+    """Make a problem with other arrays in some places, sharing everything else."""
+    record = new_record_of(PROBLEM)
+    for name in PROBLEM.names or ():
+        record[name] = problem.record[name]
+    for name, array in arrays.items():
+        record[name] = array.ctypes.data
+    return replace(problem, record=record, others=(*problem.others, *arrays.values()))
+
+
 def with_feature_weights(problem: Problem, feature_weight: np.ndarray) -> Problem:
     """Make a problem with other weights, sharing everything else."""
     weight = np.ascontiguousarray(feature_weight, np.float64)
     cumulative = np.concatenate([[0.0], np.cumsum(weight)])
-    record = new_record_of(PROBLEM)
-    for name in PROBLEM.names or ():
-        record[name] = problem.record[name]
-    record["feature_weight"] = weight.ctypes.data
-    record["cumulative"] = cumulative.ctypes.data
-    return replace(problem, record=record, others=(*problem.others, weight, cumulative))
+    return with_arrays(problem, {"feature_weight": weight, "cumulative": cumulative})
+
+
+def with_weighted_births(problem: Problem) -> Problem:
+    """Make a problem whose births draw features by their weights."""
+    made = with_arrays(problem, {})
+    made.record.weighted_births = True
+    return made
+
+
+def with_set_table(problem: Problem, sets: np.ndarray, weight: np.ndarray, share: float) -> Problem:
+    """Make a problem in which a share of the births draws its sets from a table.
+
+    Parameters
+    ----------
+    problem : Problem
+    sets : (T, 3) int
+        Features of every set in ascending order, then -1; rows in ascending order, none of them twice.
+    weight : (T,) float64
+        Positive.
+    share : float
+        From 0 to below 1.
+    """
+    check_set_table(sets, weight, len(problem.codes))
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"share must lie in [0, 1), got {share!r}")
+    arrays = {
+        "table_sets": np.ascontiguousarray(sets, np.int64),
+        "table_weight": np.ascontiguousarray(weight, np.float64),
+        "table_cumulative": np.concatenate([[0.0], np.cumsum(weight)]),
+    }
+    made = with_arrays(problem, arrays)
+    made.record.table_size = len(weight)
+    made.record.table_share = share
+    return made
+
+
+def check_set_table(sets: np.ndarray, weight: np.ndarray, p: int) -> None:
+    """Raise ValueError unless compiled code can draw from a table: its numbers are trusted there."""
+    if sets.ndim != 2 or sets.shape[1] != MOST_IN_TABLE or weight.shape != (len(sets),) or not len(sets):
+        raise ValueError(
+            f"a table has sets (T, {MOST_IN_TABLE}) and weights (T,), got {sets.shape}, {weight.shape}"
+        )
+    if not np.all(np.isfinite(weight) & (weight > 0.0)):
+        raise ValueError("a weight of the table of sets is not positive")
+    order = np.sum(sets >= 0, axis=1)
+    held = np.arange(MOST_IN_TABLE) < order[:, None]
+    ascending = np.all((np.diff(sets, axis=1) > 0) | ~held[:, 1:])
+    if sets.max() >= p or order.min() < 1 or np.any(sets[~held] != -1) or not ascending:
+        raise ValueError(f"the table of sets holds a row that is no ascending set of {p} features")
+    if np.any(np.diff(np.lexsort(sets.T[::-1])) != 1) or len(np.unique(sets, axis=0)) != len(sets):
+        raise ValueError("the sets of the table are not in order, or one is there twice")
 
 
 def take_family(settings: np.record, family: Family) -> None:

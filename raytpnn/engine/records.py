@@ -94,6 +94,12 @@ PROBLEM = np.dtype(
         ("offset", _INTEGER),  # (n,) float64
         ("feature_weight", _INTEGER),  # (p,) float64
         ("cumulative", _INTEGER),  # (p + 1,) float64, sums of feature_weight
+        ("weighted_births", _FLAG),  # births draw features by weight too
+        ("table_share", _DOUBLE),  # of the births, those whose sets come from the table
+        ("table_size", _INTEGER),  # sets in it
+        ("table_sets", _INTEGER),  # (table_size, 3) int64, each ascending, -1 for none; sorted
+        ("table_weight", _INTEGER),  # (table_size,) float64
+        ("table_cumulative", _INTEGER),  # (table_size + 1,) float64, sums of table_weight
         ("batch", _INTEGER),  # address of a BATCH if the rows are a subset of others, else 0
     ],
     align=True,

@@ -12,9 +12,11 @@ from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.tables.tables import quoted
 from raytpnn.families import Family
 
-__all__ = ["SCHEMES", "UNIFORM_SHARE", "resolve_feature_weights"]
+__all__ = ["LEARNED", "SCHEMES", "UNIFORM_SHARE", "is_screened", "resolve_feature_weights"]
 
-SCHEMES = ("xgboost", "marginal")
+SCHEMES = ("uniform", "xgboost", "marginal")
+# Schemes that learn in warm-up: by what chains hold, by screens, and by screens where they pay.
+LEARNED = ("adaptive", "screen", "auto")
 # What a named scheme gives to all features alike, so that none is out of reach.
 UNIFORM_SHARE = 0.05
 
@@ -32,9 +34,10 @@ def resolve_feature_weights(
     Parameters
     ----------
     spec : None, str, array or mapping
-        None: all alike. "marginal" or "xgboost": by importance, with 5% spread over all features. An array
-        with a value for each encoded feature, or for each input column, which its encoded features then
-        share. A mapping (or a Series) from names of encoded features or of input columns to values.
+        None or "uniform": all alike. "marginal" or "xgboost": by importance, with 5% spread over all
+        features. An array with a value for each encoded feature, or for each input column, which its encoded
+        features then share. A mapping (or a Series) from names of encoded features or of input columns to
+        values.
     bins : Bins
         Encoded training data.
     y : (n,) float64
@@ -58,7 +61,7 @@ def resolve_feature_weights(
         If "xgboost" is asked for and not installed.
     """
     p = bins.n_features
-    if spec is None:
+    if spec is None or (isinstance(spec, str) and spec == "uniform"):
         return np.full(p, 1.0 / p)
     if isinstance(spec, str):
         weight = np.ones(bins.n_rows) if sample_weight is None else sample_weight
@@ -71,6 +74,13 @@ def resolve_feature_weights(
         spec = spec.to_dict()
     given = by_name(spec, bins, encoder) if isinstance(spec, Mapping) else by_position(spec, bins, encoder)
     return given / given.sum()
+
+
+def is_screened(scheme: Any, n_rows: int, n_features: int) -> bool:
+    """Whether feature weights and sets are learned by screens; "auto" leaves it to the size of the data."""
+    from raytpnn.model.screens.set_table import screening_pays
+
+    return scheme == "screen" or (scheme == "auto" and screening_pays(n_rows, n_features))
 
 
 def scheme_scores(
@@ -86,8 +96,6 @@ def scheme_scores(
 
         return xgboost_scores(bins, y, family, sample_weight)
     choices = "None, an array, " + ", ".join(repr(name) for name in SCHEMES)
-    if scheme == "adaptive":
-        raise ValueError(f"feature_weights='adaptive' is not available yet; choose {choices}")
     raise ValueError(f"unknown feature_weights {scheme!r}; choose {choices}")
 
 

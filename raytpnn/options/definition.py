@@ -55,9 +55,9 @@ def executors() -> Sequence[str]:
 
 def feature_weight_schemes() -> Sequence[str]:
     """Names that feature weights can be given by."""
-    from raytpnn.model.feature_weights import SCHEMES
+    from raytpnn.model.feature_weights import LEARNED, SCHEMES
 
-    return (*SCHEMES, "adaptive")
+    return (*SCHEMES, *LEARNED)
 
 
 class FamilyOption(TypedDict, total=False):
@@ -155,12 +155,14 @@ class ChainOptions(TypedDict, total=False):
     feature_weights: Annotated[
         Any,
         Option(
-            None,
-            "How often features are proposed, which does not change the posterior.",
-            'An array has a weight for each feature, a mapping one for each name. "adaptive" learns in '
-            "warm-up from the features that all chains hold.",
-            kind='None, (p,) array, mapping, "xgboost", "marginal" or "adaptive"',
-            usual="all alike",
+            "auto",
+            "How often features and sets of them are proposed, which does not change the posterior.",
+            "An array has a weight for each feature, a mapping one for each name; None, uniform: all alike. "
+            '"adaptive" learns in warm-up from the features that all chains hold, "screen" also looks for '
+            'features, pairs and triples in what all chains leave unexplained. "auto" screens unless there '
+            "are few features, or too few rows to tell them apart.",
+            kind='"auto", None, array, mapping, "uniform", "xgboost", "marginal", "adaptive" or "screen"',
+            usual="by screens where they pay",
             panel=DETAILS,
             choices=feature_weight_schemes,
             written=str | dict,

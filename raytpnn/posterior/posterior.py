@@ -247,6 +247,16 @@ class Posterior(Fitted):
 
         return interaction_table(self.ensemble, self.norms, self.names, level)
 
+    def unexplained(self, order: int = 2, top: int | None = 50) -> pd.DataFrame:
+        """Sets of features by the size of their effect, what the draws leave out included.
+
+        Ranks effects that are too weak for single draws to hold. See
+        `raytpnn.posterior.effects.unexplained.unexplained_table`.
+        """
+        from raytpnn.posterior.effects.unexplained import unexplained_table
+
+        return unexplained_table(self, order, top)
+
     def genes(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.
 

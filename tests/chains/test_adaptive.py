@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arviz_stats.base import array_stats
+from support.posterior_differences import largest_difference
 from support.run_cases import assert_same_draws
 
 import raytpnn
-from raytpnn import Prior
 from raytpnn.chains.plan import Length
 from raytpnn.chains.work.adaptive_weights import UNIFORM_SHARE, changes, learned_weights, round_of_weights
 from raytpnn.engine.problem import with_feature_weights
@@ -76,29 +75,9 @@ def test_proposals_favour_the_features_that_matter(tmp_path):
     assert weights[[3, 7]].min() > 2.0 / 60
 
 
-def standardised_differences():
-    """Of K, inclusion, f and the noise variance, between uniform and learned weights, in standard errors."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(40, 3))
-    y = 0.8 * X[:, 0] + rng.normal(size=40)
-    size = {"chains": 4, "warmup": 600, "draws": 6000, "prior": Prior(K_max=3, max_order=2)}
-    means, variances = [], []
-    for weights in (None, "adaptive"):
-        post = raytpnn.sample(X, y, executor="threads", seed=9, feature_weights=weights, **size)
-        draws = post.draws
-        held = np.zeros((draws.n_draws, 3))
-        held[draws.draw_of_term[draws.term_of_variable], draws.feature] = 1.0
-        summary = np.column_stack([draws.K, held, post.predict_draws(X[:8]), draws.nuisance])
-        chains = summary.reshape(4, -1, summary.shape[1])
-        ess = [array_stats.ess(chains[:, :, i], method="mean") for i in range(summary.shape[1])]
-        means.append(summary.mean(axis=0))
-        variances.append(summary.var(axis=0) / np.array(ess))
-    return np.abs(means[0] - means[1]) / np.sqrt(variances[0] + variances[1])
-
-
 def test_weights_do_not_change_the_posterior():
     """On a target small enough to converge. One of 13 exceeds 5 once in 100,000 choices of seeds."""
-    assert standardised_differences().max() < 5.0
+    assert largest_difference("adaptive") < 5.0
 
 
 def test_weights_that_ratios_do_not_know_of_are_seen(monkeypatch):
@@ -110,4 +89,4 @@ def test_weights_that_ratios_do_not_know_of_are_seen(monkeypatch):
         return made
 
     monkeypatch.setattr("raytpnn.chains.work.worker.with_feature_weights", half)
-    assert standardised_differences().max() > 5.0
+    assert largest_difference("adaptive") > 5.0

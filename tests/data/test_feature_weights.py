@@ -95,8 +95,7 @@ def test_bad_weights_are_named(table, bad):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("adaptive", "'adaptive' is not available yet"),
-        ("gini", "unknown feature_weights 'gini'; choose None, an array, 'xgboost', 'marginal'"),
+        ("gini", "unknown feature_weights 'gini'; choose None, an array, 'uniform', 'xgboost', 'marginal'"),
         ([1, 2], r"shape \(2,\); give one dimension of length 5 \(encoded features\) or 3 \(input columns\)"),
         ([[1, 2, 3, 4, 5]], r"shape \(1, 5\)"),
         (["x", "y", "z"], "feature_weights must be numbers"),

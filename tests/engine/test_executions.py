@@ -35,6 +35,16 @@ def test_numba_equals_reference_decision_by_decision(family, moves, sweeps):
     assert moves_made > (1500 if moves == Moves() else 300)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli"])
+def test_births_by_weight_and_from_a_table_are_alike(family):
+    moves = Moves(birth_death_attempts=20)
+    compiled, _ = run("numba", 60, moves, family=family, p=6, missing=0.1, discovering=True)
+    reference, _ = run("reference", 60, moves, family=family, p=6, missing=0.1, discovering=True)
+    plain, _ = run("numba", 60, moves, family=family, p=6, missing=0.1)
+    assert differing(compiled, reference) == []
+    assert "features" in differing(compiled, plain)
+
+
 def test_sixteen_bit_codes_give_the_same_draws():
     narrow, _ = run("numba", 100, Moves(), p=6, missing=0.1)
     wide, _ = run("numba", 100, Moves(), p=6, missing=0.1, dtype=np.uint16)

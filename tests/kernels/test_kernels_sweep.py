@@ -207,6 +207,13 @@ def test_kernels_take_the_same_decisions(chosen):
     assert tally[:, 0].sum() > (10 if moves == Moves() else 1) * sweeps
 
 
+@pytest.mark.parametrize(("family", "order"), list(zip(FAMILIES, ORDERS, strict=True)))
+def test_kernels_draw_sets_by_weight_and_from_a_table_alike(family, order):
+    case = make_case(family, n=30, p=6, missing=0.1, prior=PRIOR, discovering=True)
+    tally = compare(case, (60, 60), Launch(64, order))
+    assert tally[0, 1] > 20, "few births: little was tested"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("threads", THREADS)

@@ -13,6 +13,7 @@ import pytest
 from numba import njit
 from support.chain_cases import make_case
 from support.twins import (
+    DISCOVERING_TWINS,
     FAMILIES,
     FAMILY_OF_TWIN,
     LIMIT,
@@ -84,6 +85,21 @@ def test_move_leaves_the_posterior_of_the_default_prior_invariant(name, family):
     z, changed = largest_z(MOVES[name], family, 1000, prior=DEFAULT)
     assert changed > 0.2, "the move never moves: nothing was tested"
     assert z < LIMIT
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("prior", [None, DEFAULT], ids=["shared sets", "default prior"])
+def test_births_by_weight_and_from_a_table_leave_the_posterior_invariant(family, prior):
+    z, changed = largest_z(MOVES["birth_death"], family, 2000, prior=prior, discovering=True)
+    assert changed > 0.2
+    assert z < LIMIT
+
+
+@pytest.mark.parametrize("name", DISCOVERING_TWINS)
+def test_forgotten_proposal_of_a_birth_is_seen(name):
+    block = twin(**DISCOVERING_TWINS[name])
+    z, _ = largest_z(MOVES["birth_death"], "gaussian", 2000, block=block, discovering=True)
+    assert z > LIMIT
 
 
 @pytest.mark.parametrize("family", ["gaussian", "bernoulli"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.prior_recovery_cases import against_prior_draws, run_without_data
-from support.twins import TWINS, twin
+from support.twins import DISCOVERING_TWINS, TWINS, twin
 
 from raytpnn.engine.moves.options import Moves
 
@@ -22,6 +22,20 @@ def test_sampler_without_data_returns_the_prior(family):
     found = run_without_data(family, Moves())
     worst = max(found, key=lambda name: abs(found[name]))
     assert abs(found[worst]) < LIMIT, worst
+
+
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
+def test_births_by_weight_and_from_a_table_return_the_prior(family):
+    found = run_without_data(family, Moves(), discovering=True)
+    worst = max(found, key=lambda name: abs(found[name]))
+    assert abs(found[worst]) < LIMIT, worst
+
+
+@pytest.mark.parametrize("name", DISCOVERING_TWINS)
+def test_forgotten_proposal_of_a_birth_is_seen_without_data(name):
+    block = twin(**DISCOVERING_TWINS[name])
+    found = run_without_data("gaussian", Moves(birth_death_attempts=2), block=block, discovering=True)
+    assert max(abs(z) for z in found.values()) > LIMIT
 
 
 def test_paper_moves_without_data_return_the_prior():

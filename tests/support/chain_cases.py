@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -18,7 +19,13 @@ from raytpnn.draws.draws import Draws
 from raytpnn.engine.backends import block_runner
 from raytpnn.engine.chain import Chain, new_state
 from raytpnn.engine.moves.options import Moves
-from raytpnn.engine.problem import Problem, build_problem, build_settings
+from raytpnn.engine.problem import (
+    Problem,
+    build_problem,
+    build_settings,
+    with_set_table,
+    with_weighted_births,
+)
 from raytpnn.engine.records import (
     B_GAMMA,
     FIT_LOGLIK,
@@ -199,6 +206,13 @@ class Case:
         )
 
 
+def set_table(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every third set of at most three of p features, (T, 3), with weights that differ much, (T,)."""
+    every = [S for size in (1, 2, 3) for S in combinations(range(p), size)]
+    sets = np.array(sorted((*S, -1, -1)[:3] for S in every[::3]), np.int64)
+    return sets, 1.0 + np.arange(len(sets)) ** 2.0
+
+
 def make_case(
     family: str = "gaussian",
     n: int = 12,
@@ -215,11 +229,12 @@ def make_case(
     subsets: SubsetUse | None = None,
     random_weights: bool = False,
     feature_weight: np.ndarray | None = None,
+    discovering: bool = False,
 ) -> Case:
     """Build a case with a weak, proper prior and, unless they are given, non-uniform feature weights.
 
     High orders are likely under the prior: then Deleting is accepted by its ratio, not always, and a wrong
-    ratio shows.
+    ratio shows. With `discovering`, births draw features by weight, and half of them sets from a table.
     """
     likelihood = get_family(family)
     prior = prior or Prior(
@@ -245,6 +260,8 @@ def make_case(
         feature_weight = np.arange(1.0, p + 1.0)
     weights = np.full(n, weight) * (rng.uniform(0.5, 1.5, n) if random_weights else 1.0)
     problem = build_problem(bins, y, weights, rng.normal(0, 0.1, n), feature_weight / feature_weight.sum())
+    if discovering:
+        problem = with_weighted_births(with_set_table(problem, *set_table(p), share=0.5))
     settings = build_settings(problem, likelihood, prior, moves, 1.0, subsets)
     settings.intercept_mean = 0.3
     noise_scale = float(settings.v_lambda) / prior.v

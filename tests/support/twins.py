@@ -1,4 +1,7 @@
-"""What `test_invariance` and other tests share: FAMILIES, LIMIT, SWEEPS, TWINS, largest_z, only, twin."""
+"""What `test_invariance` and other tests share: FAMILIES, LIMIT, SWEEPS, TWINS, largest_z, only, twin.
+
+DISCOVERING_TWINS are for cases whose births draw by weights and from a table.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from raytpnn.engine.rows.feature_sets import terms_on_set, weight_off_set
 from raytpnn.engine.rows.row_passes import multiply_factor
 from raytpnn.engine.sweeps.sweep import run_block
 from raytpnn.model.prior import Prior
-from raytpnn.numerics.elementary import log
+from raytpnn.numerics.elementary import exp, log
 
 LIMIT = 4.5
 
@@ -162,6 +165,25 @@ def always_taken(settings, state, change, gain):
 
 # Twins that only another family than the gaussian shows.
 FAMILY_OF_TWIN = {"likelihood forgotten after a refit": "poisson"}
+
+
+@njit
+def table_forgotten(problem, features, d):
+    """As if no set of the table had been drawn from it."""
+    return 0.0
+
+
+@njit
+def weights_forgotten(problem, settings, features, d):
+    """As if the features of a set from the prior had been drawn uniformly."""
+    return exp(settings.log_set_prior[d])
+
+
+# Births that draw features by weight, and sets from a table.
+DISCOVERING_TWINS = {
+    "table forgotten in the ratio of a birth": {"table_probability": table_forgotten},
+    "weights forgotten in the ratio of a birth": {"weighted_probability": weights_forgotten},
+}
 
 TWINS = {
     "height forgotten in the ratio of a birth": ("birth_death", {"build_phi": height_forgotten_in_new_terms}),

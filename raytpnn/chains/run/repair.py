@@ -108,7 +108,7 @@ def lengthen(run: Run) -> None:
 def longest(plan: dict[str, Any], checkpoint: Checkpoint) -> dict[str, Any]:
     """Plan that is long enough for a block; ValueError if none may be: a checkpoint may claim anything."""
     chains, draws = max(plan["chains"], checkpoint.chain + 1), plan["draws"]
-    if chains > plan["chains"] and plan["adaptive"]:
+    if chains > plan["chains"] and (plan["adaptive"] or plan.get("screened", False)):
         raise ValueError("a run that learned its feature weights has no more chains than it began with")
     if draws is not None:
         end = checkpoint.first + checkpoint.sweeps

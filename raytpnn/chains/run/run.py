@@ -26,7 +26,7 @@ from raytpnn.draws.files import REMAKE, read_draws
 from raytpnn.engine.backends import check_backend
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.older_records import moves_of_today, settings_of_today
-from raytpnn.engine.problem import Problem, Scaling, build_problem
+from raytpnn.engine.problem import Problem, Scaling, build_problem, with_weighted_births
 from raytpnn.engine.record_check import settings_of
 from raytpnn.engine.records import STORED_SETTINGS
 from raytpnn.engine.sharded_chain import as_shard, check_shards
@@ -196,7 +196,8 @@ class Run:
                     f"the run in {self.place} has {name}={getattr(length, name)}; a run can be given more, "
                     f"not fewer, got {value}"
                 )
-        if self.manifest["plan"]["adaptive"] and wanted.chains > length.chains:
+        stated = self.manifest["plan"]
+        if (stated["adaptive"] or stated.get("screened", False)) and wanted.chains > length.chains:
             raise ValueError(
                 f"the run in {self.place} has learned its feature weights from {length.chains} chains; it "
                 "can have more draws, not more chains"
@@ -252,7 +253,8 @@ class Run:
         if rows.proposal is None:
             name = self.place.name_of("data/features.parquet")
             raise RunError(f"{name} does not say how often features are proposed: fit again")
-        return build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
+        problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)
+        return with_weighted_births(problem) if plan.get("weighted_births", False) else problem
 
     def _plan_of(self, problem: Problem, probe: Bins) -> Plan:
         stated = self.manifest["plan"]
@@ -278,6 +280,8 @@ class Run:
             length=self.length,
             backend=stated["backend"],
             adaptive=stated["adaptive"],
+            screened=stated.get("screened", False),
+            weighted_births=stated.get("weighted_births", False),
             tempering=tempering,
             shards=stated.get("shards", 1),
             watched_offset=np.array(stated["watched_offset"]),
@@ -429,6 +433,9 @@ def describe_plan(plan: Plan, files: dict[str, str]) -> dict[str, Any]:
         "log_constant": plan.log_constant,
         "chain_format": CHAIN_FORMAT,
         "adaptive": plan.adaptive,
+        # Runs of earlier versions have no such lines.
+        **({"screened": True} if plan.screened else {}),
+        **({"weighted_births": True} if plan.weighted_births else {}),
         "tempering": None if plan.tempering is None else asdict(plan.tempering),
     }
     length = asdict(plan.length)

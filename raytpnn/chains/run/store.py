@@ -20,6 +20,7 @@ from raytpnn.storage.formats.checkpoint import (
     checkpoint_name,
     draws_name,
     good_block,
+    sets_name,
     weights_name,
 )
 from raytpnn.storage.formats.length import Length
@@ -46,6 +47,12 @@ class BlockStore(Protocol):
 
     def put_weights(self, at: int, weights: np.ndarray) -> None:
         """Keep feature weights."""
+
+    def proposals(self, at: int) -> bytes | None:
+        """Feature weights and table of sets that hold from a round on, packed; None if they are not there."""
+
+    def put_proposals(self, at: int, content: bytes) -> None:
+        """Keep feature weights and a table of sets."""
 
     def put(
         self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes
@@ -85,6 +92,7 @@ class MemoryStore:
         self.states: dict[int, bytes] = {}
         self.draws: dict[tuple[int, int], Draws] = {}
         self.learned: dict[int, np.ndarray] = {}
+        self.tables: dict[int, bytes] = {}
 
     def state_after(self, chain: int, block: int) -> bytes:
         """State of a chain after its latest block, which is the one before the next."""
@@ -101,6 +109,14 @@ class MemoryStore:
     def put_weights(self, at: int, weights: np.ndarray) -> None:
         """Keep feature weights."""
         self.learned[at] = weights
+
+    def proposals(self, at: int) -> bytes | None:
+        """Content of the proposals that hold from a round on; None if they are not there."""
+        return self.tables.get(at)
+
+    def put_proposals(self, at: int, content: bytes) -> None:
+        """Keep proposals."""
+        self.tables[at] = content
 
     def put(
         self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes
@@ -197,6 +213,20 @@ class DiskStore:
         self.check()
         data = np.ascontiguousarray(weights, "<f8").tobytes()
         self.place.write(weights_name(at), hashlib.sha256(data).digest() + data)
+
+    def proposals(self, at: int) -> bytes | None:
+        """Content of the proposals that hold from a round on; None if they are missing or damaged."""
+        try:
+            data = self.place.read(sets_name(at))
+        except FileNotFoundError:
+            return None
+        content = data[DIGEST_BYTES:]
+        return content if hashlib.sha256(content).digest() == data[:DIGEST_BYTES] else None
+
+    def put_proposals(self, at: int, content: bytes) -> None:
+        """Write proposals, their checksum first."""
+        self.check()
+        self.place.write(sets_name(at), hashlib.sha256(content).digest() + content)
 
     def put(
         self, report: BlockReport, extent: tuple[int, int], draws: Draws | None, state: bytes

@@ -15,6 +15,7 @@ from raytpnn.chains.plan import Plan
 from raytpnn.chains.run.collect import draws_of_block
 from raytpnn.chains.run.store import BlockStore
 from raytpnn.chains.work.adaptive_weights import round_of_weights
+from raytpnn.chains.work.learned_sets import round_of_sets, with_proposals
 from raytpnn.chains.work.replica_parts import Part, ReplicaParts, with_levels
 from raytpnn.chains.work.strategy import Ended, Extent, Stopped, Strategy
 from raytpnn.engine.chain import Block
@@ -148,11 +149,19 @@ class Worker:
 
     def problem_of(self, block: int) -> Problem:
         """The problem with the feature weights that hold in a block."""
-        at = round_of_weights(self.plan.length, block) if self.plan.adaptive else None
+        length = self.plan.length
+        at = None
+        if self.plan.screened:
+            at = round_of_sets(length, block)
+        elif self.plan.adaptive:
+            at = round_of_weights(length, block)
         if at != self._weighted[0]:
             problem = self.plan.problem
-            changed = problem if at is None else with_feature_weights(problem, self.weights(at))
-            self._weighted = at, changed
+            if at is not None and self.plan.screened:
+                problem = with_proposals(problem, self.store, at, int(self.plan.settings.max_order))
+            elif at is not None:
+                problem = with_feature_weights(problem, self.weights(at))
+            self._weighted = at, problem
         return self._weighted[1]
 
     def weights(self, at: int) -> np.ndarray:

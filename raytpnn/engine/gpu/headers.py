@@ -25,7 +25,7 @@ from raytpnn.engine.moves import (
     refit_factor,
     scalars,
 )
-from raytpnn.engine.rows import factor_tables, feature_sets, row_passes, subset
+from raytpnn.engine.rows import factor_tables, feature_sets, row_passes, set_table, subset
 from raytpnn.engine.sweeps import prior_draw, swap
 from raytpnn.families import base
 from raytpnn.model import limits
@@ -72,7 +72,8 @@ SHARED = (
     (coefficient, ("LOG_2_PI", "NEWTON_SHARE")),
     (langevin, ("UNIFORM_PRECISION",)),
     (scalars, ("WALK_WIDTH",)),
-    (birth_death, ("COPY_ATTEMPT",)),
+    (birth_death, ("COPY_ATTEMPT", "TABLE_ATTEMPT")),
+    (set_table, ("MOST_IN_TABLE",)),
     (change_features, ("JOIN_ATTEMPT", "SCREEN_SLOTS")),
     (delayed_acceptance, ("MARGIN", "WORTH_IT", "PROPOSED", "PASSED", "ACCEPTED", "ROWS", "N_COUNTS")),
     (random_walk, ("WALK_ACCEPTANCE",)),

@@ -19,7 +19,7 @@ ALIGNMENT = 256
 # Fields of PROBLEM that are addresses.
 ADDRESSES = (
     *("codes", "first_bin", "n_bins", "bin_value", "bin_weight", "y", "w", "offset"),
-    *("feature_weight", "cumulative"),
+    *("feature_weight", "cumulative", "table_sets", "table_weight", "table_cumulative"),
 )
 
 

@@ -36,9 +36,15 @@ from raytpnn.engine.rows.feature_sets import (
     terms_on_set,
 )
 from raytpnn.engine.rows.row_passes import evaluate, phi_moments, replace_term
+from raytpnn.engine.rows.set_table import (
+    MOST_IN_TABLE,
+    draw_table_set,
+    table_probability,
+    weighted_probability,
+)
 from raytpnn.engine.rows.term_moments import moments_without
 from raytpnn.families.base import DERIVATIVES
-from raytpnn.numerics.elementary import exp, log
+from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import uniforms
 
@@ -46,6 +52,8 @@ __all__ = ["birth_or_death", "copy_set", "draw_new_set", "draw_prior_set"]
 
 # Attempt number of the uniform that decides whether a birth copies a set; features use smaller ones.
 COPY_ATTEMPT = 1 + MOST_VARIABLES
+# That of the uniforms that decide whether a birth takes a set from the table, and which.
+TABLE_ATTEMPT = COPY_ATTEMPT + 1
 
 
 @internal
@@ -59,7 +67,11 @@ def log_birth_ratio(problem, settings, state, features, d, K, skip):
     """Everything of the ratio K -> K + 1 but likelihood and coefficient; term `skip` counts as not there."""
     log_prior = log_set_weight(settings, state, features, d, skip)
     stepwise = extension_weight(problem, state, features, d, skip)
-    proposal = (settings.M * exp(settings.log_set_prior[d]) + stepwise) / (settings.M + K)
+    alone = weighted_probability(problem, settings, features, d)
+    proposal = (settings.M * alone + stepwise) / (settings.M + K)
+    if problem.table_share > 0.0:
+        tabled = table_probability(problem, features, d)
+        proposal = (1.0 - problem.table_share) * proposal + problem.table_share * tabled
     if settings.sharing > 0.0:
         log_prior -= log(1.0 + settings.sharing * K)
         if K > 0:
@@ -88,6 +100,25 @@ def draw_prior_set(problem, settings, state, work, slot, v):
 
 
 @internal
+def draw_weighted_set(problem, settings, state, work, slot, v):
+    """As `draw_prior_set`, with features drawn by weight; 0 if rounding led into the set."""
+    d = 1
+    while d < settings.max_order and v >= settings.order_cumulative[d - 1]:
+        d += 1
+    if d > MOST_IN_TABLE:
+        # The probability of a set is a sum over all orders in which its features can be drawn.
+        return draw_prior_set(problem, settings, state, work, slot, v)
+    features = work.trial_features[0]
+    for i in range(d):
+        pick, _ = uniforms(state, FOR_NEW_SET, slot, 1 + i)
+        j = draw_off_set(problem, work, features, i, pick)
+        if j < 0:
+            return 0
+        features[i] = j
+    return d
+
+
+@internal
 def copy_set(state, work, k):
     """Set of term k into work.trial_features; returns its order."""
     d = state.order[k]
@@ -105,7 +136,13 @@ def draw_new_set(problem, settings, state, work, slot):
         copied, _ = uniforms(state, FOR_NEW_SET, slot, COPY_ATTEMPT)
         if copied < settings.q_copy:
             return copy_set(state, work, min(int(v * K), K - 1))
+    if problem.table_share > 0.0:
+        tabled, which = uniforms(state, FOR_NEW_SET, slot, TABLE_ATTEMPT)
+        if tabled < problem.table_share:
+            return draw_table_set(problem, work, which)
     if u * (settings.M + K) < settings.M:
+        if problem.weighted_births:
+            return draw_weighted_set(problem, settings, state, work, slot, v)
         return draw_prior_set(problem, settings, state, work, slot, v)
     k = min(int(v * K), K - 1)
     d = state.order[k]

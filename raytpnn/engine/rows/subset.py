@@ -19,6 +19,7 @@ from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import batch_at, doubles, integers, problem_at
 from raytpnn.engine.jit.signatures import NOTHING, PROBLEM_T, STATE_T, WORK_T
 from raytpnn.engine.records import FOR_SUBSET
+from raytpnn.engine.rows.set_table import take_proposals
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import BLOCK, STRIPES
 from raytpnn.numerics.philox import WEYL_0
@@ -149,8 +150,7 @@ def take_subset(problem, state, work):
     batch = batch_at(part.batch)
     batch.earlier = batch.gathered
     # Feature weights may have been learned since the problem was made.
-    part.feature_weight = problem.feature_weight
-    part.cumulative = problem.cumulative
+    take_proposals(part, problem)
     # The stripes of its sums are the strata, each where its first stripe of all rows is.
     n, m = problem.n_all, part.n_all
     strata = strata_of(n, m)

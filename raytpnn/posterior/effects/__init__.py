@@ -8,4 +8,5 @@ curves        One component as a function of its features, with bands.
 genes         Ranked genes: probes of one gene taken together, alone and in combinations.
 interactions  How strongly features act together.
 shapley       Shapley values with credible intervals: of every draw, not of the mean alone.
+unexplained   What the draws leave unexplained, and which sets of features it goes with.
 """

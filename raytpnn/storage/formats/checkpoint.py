@@ -57,6 +57,11 @@ def weights_name(at: int) -> str:
     return f"checkpoint/weights={at}"
 
 
+def sets_name(at: int) -> str:
+    """Where in the run the feature weights and the table of sets are that hold from a round on."""
+    return f"checkpoint/sets={at}"
+
+
 def block_extents(sweeps: int, step: int) -> list[tuple[int, int]]:
     """First sweep and number of sweeps of every block of a chain."""
     return [(first, min(step, sweeps - first)) for first in range(0, sweeps, step)]

@@ -90,6 +90,8 @@ def check_plan(plan: dict[str, Any]) -> None:
     number(item(plan, "noise_variance"), "plan.noise_variance", least=0.0)
     number(item(plan, "log_constant"), "plan.log_constant")
     flag(item(plan, "adaptive"), "plan.adaptive")
+    for name in ("screened", "weighted_births"):
+        flag(plan.get(name, False), f"plan.{name}")
     text(item(plan, "backend"), "plan.backend")
     whole(plan.get("shards", 1), "plan.shards", 1, STRIPES)
     list_of(item(plan, "watched_offset"), "plan.watched_offset", number, WATCHED_ROWS)

@@ -23,6 +23,7 @@ from raytpnn.engine.jit.pointers import problem_at, work_at
 from raytpnn.engine.moves.delayed_acceptance import is_screening, plan_screening
 from raytpnn.engine.problem import Problem
 from raytpnn.engine.records import EXACT_ONLY, STOP, SWEEPS_DONE, TERMS, Record
+from raytpnn.engine.rows.set_table import take_proposals
 from raytpnn.engine.sweeps.sweep import begin_block, keep_draw, sweep
 from raytpnn.numerics.jit import compiled, internal
 from raytpnn.numerics.lanes import STRIPES
@@ -52,8 +53,7 @@ def keep_state(problem, state, work, record, row):
 def renew_part(problem, work):
     """Feature weights may have been learned since the subset's problem was made; returns that problem."""
     part = problem_at(work.batch)
-    part.feature_weight = problem.feature_weight
-    part.cumulative = problem.cumulative
+    take_proposals(part, problem)
     return part
 
 
