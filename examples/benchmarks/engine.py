@@ -4,7 +4,8 @@
     python examples/benchmarks/engine.py boston width    # some parts
 
 Parts: boston (against stochtree and bartz, extra `benchmark`), width (p = 54,675 against 500), rows (n from
-1,000 to 1,000,000), memory, start (first call in a new process). Real data is taken from the folder that
+1,000 to 1,000,000), refit (factors refitted from sums over bins against Langevin steps, n from 100 on),
+memory, start (first call in a new process). Real data is taken from the folder that
 RAYTPNN_DATA names; without it a synthetic table of the same size is used, and said so.
 """
 
@@ -23,13 +24,14 @@ import sys
 import tempfile
 import time
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import raytpnn
-from raytpnn import Prior
+from raytpnn import Moves, Prior
 from raytpnn.data.encoding.encoder import Encoder
 
 
@@ -141,6 +143,46 @@ def compare_row_counts() -> None:
         )
 
 
+def compare_refits() -> None:
+    """Refitted factors, the default, against the Langevin steps that came before them."""
+    print("\nrefit: p = 5, one chain; ns a row and term, effective draws of f a second (median of 40 rows)")
+    ways = {"Langevin": Moves(factor_steps=0, joint_beta_every=3), "refitted": Moves()}
+    for n in (100, 404, 4_000, 100_000):
+        for family in ("gaussian", "bernoulli"):
+            X, y = smooth_table(n, family)
+            sweeps = int(np.clip(2_000_000 // n, 40, 1500))
+            found = {name: cost_and_yield(X, y, family, moves, sweeps) for name, moves in ways.items()}
+            (old, old_rate), (new, new_rate) = found.values()
+            print(
+                f"n = {n:7,d} {family:9s}  Langevin {old:6.1f} ns {old_rate:8.2f} /s  refitted {new:6.1f} ns "
+                f"{new_rate:8.2f} /s   ratios {old / new:.2f} and {new_rate / old_rate:.2f}"
+            )
+
+
+def smooth_table(n: int, family: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 5)).astype(np.float32)
+    f = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]
+    if family == "gaussian":
+        return X, f + rng.normal(size=n)
+    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * f))).astype(float)
+
+
+def cost_and_yield(X, y, family: str, moves: Moves, sweeps: int) -> tuple[float, float]:
+    """Processor time in ns a row and term, and effective draws of f for each second of it."""
+    from arviz_stats.base import array_stats
+
+    options = {"family": family, "chains": 1, "moves": moves, "feature_weights": None}
+    raytpnn.sample(X, y, warmup=1, draws=1, **options)
+    begin = time.process_time()
+    post = raytpnn.sample(X, y, warmup=sweeps, draws=sweeps, **options)
+    spent = time.process_time() - begin
+    terms = float(post.draws.K.mean())
+    f = post.predict_draws(X[:40]).reshape(1, sweeps, -1)
+    rates = [array_stats.ess(f[:, :, i], chain_axis=0, draw_axis=1, method="bulk") / spent for i in range(40)]
+    return spent / (2 * sweeps) / len(y) / terms * 1e9, float(np.median(rates))
+
+
 def measure_memory() -> None:
     rng = np.random.default_rng(0)
     print("\nmemory")
@@ -183,10 +225,14 @@ def measure_start() -> None:
             print(f"{label}: {float(done.stdout):.1f} s")
 
 
+# Chains of a benchmark are as long as it takes to time them.
+warnings.simplefilter("ignore", raytpnn.ConvergenceWarning)
+
 PARTS = {
     "boston": compare_on_boston,
     "width": compare_widths,
     "rows": compare_row_counts,
+    "refit": compare_refits,
     "memory": measure_memory,
     "start": measure_start,
 }
