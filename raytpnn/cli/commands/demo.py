@@ -18,7 +18,7 @@ LENGTHS = SAMPLE.only("chains", "warmup", "draws", "max_sweeps", "seed")
 @with_flags(LENGTHS)
 def demo(**given: Unpack[SampleOptions]) -> None:
     """Fit the diabetes data that ship with scikit-learn, and show what was found."""
-    say("loading: the first run on a machine compiles the sampler, which takes some seconds")
+    say("loading")
     begin = time.monotonic()
     options: dict[str, Any] = merge(given, LENGTHS)
     import numpy as np
@@ -32,7 +32,11 @@ def demo(**given: Unpack[SampleOptions]) -> None:
     cut = int(0.8 * len(y))
     train, test = order[:cut], order[cut:]
     say(f"diabetes: {cut} patients to learn from, {len(test)} held out, {X.shape[1]} features")
+    from raytpnn.engine.precompile import is_cached
     from raytpnn.posterior.verdict import quiet
+
+    if not is_cached("joint_beta"):
+        say("compiling the sampler: once on a machine, which takes a while")
 
     with quiet():
         post = raytpnn.sample(X.iloc[train], y.iloc[train], executor="threads", progress=True, **options)
