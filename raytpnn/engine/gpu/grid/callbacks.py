@@ -156,7 +156,7 @@ def change_trial_fit(problem, work, address, old_row, old_beta, new_row, new_bet
 
 @internal
 def bin_sums(problem, settings, state, work, k, j):
-    """Leaves the sums in work.bin_score and work.bin_curvature; tables of the other factors stand in work.table."""
+    """Leaves the sums in work.bin_score and work.bin_curvature; the tables stand in work.table."""
     features = state.features[k]
     at = np.int64(features.ctypes.data)
     bins = integers(problem.n_bins, problem.p)[features[j]]

@@ -142,7 +142,9 @@ class GridRows:
         lambda self, a, b, c, d, e, f, g, x, y, z: self.gram_matrix(a),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.score_of_terms(a, b),
         lambda self, a, b, c, d, e, f, g, x, y, z: self.change_trial_fit(a, Change(False, b, x, c, y)),
-        lambda self, a, b, c, d, e, f, g, x, y, z: self.bin_sums(Change(False, a, x, a, 0.0, y), b, c, d, e, z),
+        lambda self, a, b, c, d, e, f, g, x, y, z: self.bin_sums(
+            Change(False, a, x, a, 0.0, y), b, c, d, e, z
+        ),
     )
 
     # What the moves ask for.
