@@ -188,15 +188,17 @@ def test_memory_of_a_device_is_that_of_its_rows():
             assert abs((bytes_of_device - rest) - rows / count) < 4096 * of_row
 
 
-@pytest.mark.parametrize(("family", "most"), [("gaussian", (14, 3)), ("bernoulli", (24, 4))])
+@pytest.mark.parametrize(("family", "most"), [("gaussian", (12, 2)), ("bernoulli", (24, 4))])
 def test_a_sweep_waits_seldom(family, most):
-    """What kernels/README.md says: waits grow by 3 or 4 a term, each with two launches and some KB."""
+    """What kernels/README.md says: waits grow by 2 or 4 a term, each with one or two launches and some KB."""
     told = counts_of(family, sweeps=3)
     assert 30 < told["waits"] < most[0] + most[1] * TERMS
-    assert told["grid_join"] <= told["waits"] < told["grid_join"] + 2
+    waited = told["grid_join"] + told["grid_bins"]
+    assert waited <= told["waits"] < waited + 2
     updates = told["grid_update"] + told["grid_shift"] + told["grid_terms"]
-    # Besides, a block begins with one launch for every term.
-    assert 0 <= told["launches"] - updates - 2 * told["grid_join"] <= TERMS / 2
+    # Besides, a block begins with one launch for every term, and a quadratic term is built when it is refitted.
+    rest = told["launches"] - updates - 2 * told["grid_join"] - told["grid_bins"]
+    assert 0 <= rest <= (1.5 if family == "gaussian" else 0.5) * TERMS
     assert told["bytes up"] < 4096 * told["waits"]
     assert told["bytes down"] < 2048 * told["waits"]
 

@@ -25,18 +25,6 @@ MUTANTS = [
         "sums[first + s] + chain.lanes[s][HALF_LANES - 1 - lane];",
     ),
     ("lanes half as far apart", "i < rows.stop; i += LANES) add", "i < rows.stop; i += LANES / 2) add"),
-    (
-        "swapped tables of slopes",
-        "in_b[f] = look(order + j, j, cell)",
-        "in_b[f] = look(2 * order + j, j, cell)",
-    ),
-    (
-        "factor of another feature",
-        "const float factor = look(other, other, cell);",
-        "const float factor = look(other, 0, cell);",
-    ),
-    ("factor that is its own other", "if (from + f == other) continue;", ""),
-    ("slopes in another place", "out[s + SLOPE_SUMS * from] = total;", "out[s + SLOPE_SUMS] = total;"),
     ("start in spite of a source", "j == 0 && command->source < 0 ?", "j == 0 ?"),
     ("a row block too few", "b < stop; ++b) total", "b < stop - 1; ++b) total"),
     ("stripe of another device", "int b = (int)shard->stripe_block[stripe]; b", "int b = 0; b"),
@@ -62,6 +50,24 @@ MUTANTS = [
         "add_moments(given, grid_phi(*shard, command->second)[i]",
         "add_moments(given, grid_phi(*shard, command->row)[i]",
     ),
+    ("bins of another feature", "look.features[order]", "look.features[0]"),
+    ("bins not cleared", "i += LANES) counts[i] = 0;", "i += LANES) ;"),
+    ("bins of one row block", "atomicAdd(out + i, counts[i]);", "out[i] = counts[i];"),
+    (
+        "bins without the first of the others",
+        "for (int j = 0; j < order; ++j) others",
+        "for (int j = 1; j < order; ++j) others",
+    ),
+    (
+        "missing values in the last bin",
+        "const int bin = look.codes[look.features[order] * look.stride + cell];",
+        "const int bin = entry(look.codes[look.features[order] * look.stride + cell], columns / 2 - 1);",
+    ),
+    (
+        "tables in the place of the sums",
+        "lookup_of(*shard, *command, BIN_TABLES)",
+        "lookup_of(*shard, *command)",
+    ),
     ("a term too few", "for (int k = 0; k < terms; ++k) value", "for (int k = 1; k < terms; ++k) value"),
     (
         "shift of the first row only",
@@ -76,6 +82,27 @@ MUTANTS = [
 ]
 
 # The same, and by which chain it is to be noticed.
+SLOPE_MUTANTS = [
+    (
+        "swapped tables of slopes",
+        "in_b[f] = look(order + j, j, cell)",
+        "in_b[f] = look(2 * order + j, j, cell)",
+        "langevin",
+    ),
+    (
+        "factor of another feature",
+        "const float factor = look(other, other, cell);",
+        "const float factor = look(other, 0, cell);",
+        "langevin",
+    ),
+    ("factor that is its own other", "if (from + f == other) continue;", "", "langevin"),
+    (
+        "slopes in another place",
+        "out[s + SLOPE_SUMS * from] = total;",
+        "out[s + SLOPE_SUMS] = total;",
+        "langevin",
+    ),
+]
 OF_ROW = "at<int>(shard->rows)[i] = row;"
 SUBSET_MUTANTS = [
     # New memory of the host is full of -1.
@@ -126,7 +153,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def expected_of():
-    return {which: expected_outcome(which) for which in ("minibatch", "delayed")}
+    return {which: expected_outcome(which) for which in ("langevin", "minibatch", "delayed")}
 
 
 def in_child(expected, folder, which, results):
@@ -167,14 +194,16 @@ def test_a_mutant_is_noticed(mutant, expected, tmp_path):
     assert verdict_of_child(expected, copy_with(tmp_path, text.replace(before, after))) != "same"
 
 
-@pytest.mark.parametrize("which", ["minibatch", "delayed"])
-def test_a_copy_without_mutation_is_not_noticed_on_subsets(which, expected_of, tmp_path):
+@pytest.mark.parametrize("which", ["langevin", "minibatch", "delayed"])
+def test_a_copy_without_mutation_is_not_noticed_by_other_chains(which, expected_of, tmp_path):
     folder = copy_with(tmp_path, (kernel_folder() / FILE).read_text())
     assert verdict_of_child(expected_of[which], folder, which) == "same"
 
 
-@pytest.mark.parametrize("mutant", SUBSET_MUTANTS, ids=[name for name, *_ in SUBSET_MUTANTS])
-def test_a_mutant_is_noticed_on_subsets(mutant, expected_of, tmp_path):
+@pytest.mark.parametrize(
+    "mutant", [*SLOPE_MUTANTS, *SUBSET_MUTANTS], ids=[name for name, *_ in (*SLOPE_MUTANTS, *SUBSET_MUTANTS)]
+)
+def test_a_mutant_is_noticed_by_its_chain(mutant, expected_of, tmp_path):
     name, before, after, which = mutant
     text = (kernel_folder() / FILE).read_text()
     assert text.count(before) == 1, f"{name}: {before!r} stands {text.count(before)} times"
@@ -191,7 +220,7 @@ def test_every_barrier_is_missed(expected, tmp_path):
         assert verdict_of_child(expected, folder) != "same", f"barrier {i}"
 
 
-@pytest.mark.parametrize("which", ["all rows", "minibatch", "delayed"])
+@pytest.mark.parametrize("which", ["all rows", "langevin", "minibatch", "delayed"])
 def test_sanitizers_find_nothing(which, expected, expected_of, tmp_path):
     file = tmp_path / which
     file.write_bytes(expected_of.get(which, expected))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cuda_chains import PLAIN, SCREENED, expected_states, verdict
+from support.cuda_chains import LANGEVIN, PLAIN, REFIT, SCREENED, WAYS, expected_states, verdict
 from support.cuda_host.build import COMPILER, HostError, build, compile_library
 from support.cuda_host.child import said_in_child
 from support.sanitized import run_sanitized
@@ -46,12 +46,6 @@ MUTANTS = [
     ),
     ("lanes half as far apart", "core/lanes.cuh", "i < stop; i += LANES)", "i < stop; i += LANES / 2)"),
     (
-        "swapped index of a table",
-        "rows/rows.cuh",
-        "float* slope_b = table_of(D + j)",
-        "float* slope_b = table_of(2 * D + j)",
-    ),
-    (
         "swapped words of the stream",
         "core/philox.cuh",
         "return {c0, c1, c2, c3};",
@@ -65,6 +59,74 @@ MUTANTS = [
     ),
 ]
 
+# Of chains that take Langevin steps.
+LANGEVIN_MUTANTS = [
+    (
+        "swapped index of a table",
+        "rows/rows.cuh",
+        "float* slope_b = table_of(D + j)",
+        "float* slope_b = table_of(2 * D + j)",
+    ),
+]
+
+FACTOR_FILE, BINS_FILE = "moves/refit_factor.cuh", "rows/bin_sums.cuh"
+# Of chains that refit factors, gaussian and bernoulli.
+REFIT_MUTANTS = [
+    ("always the first factor", FACTOR_FILE, "pick < d - 1 ? pick : d - 1", "0"),
+    ("bins not cleared", FACTOR_FILE, "    clear_bins();\n", ""),
+    ("bins at the fit with the term", BINS_FILE, "fit[i] - beta * phi[i]", "fit[i]"),
+    ("a factor among the others", BINS_FILE, "if (other != j)", "if (other >= 0)"),
+    (
+        "curvature times the factors once",
+        BINS_FILE,
+        "((given.curvature * value) * value)",
+        "(given.curvature * value)",
+    ),
+    ("rounded, not cut off", BINS_FILE, "(Count)(long long)value", "(Count)__double2ll_rn(value)"),
+    (
+        "missing values in the last bin",
+        BINS_FILE,
+        "const int bin = codes_of(features[j])[place];",
+        "const int bin = entry(codes_of(features[j])[place], size - 1);",
+    ),
+    ("curvature from the score", BINS_FILE, "counts[2 * i + 1] * inverse", "counts[2 * i] * inverse"),
+    (
+        "sums in their own units",
+        BINS_FILE,
+        "const double inverse = 1.0 / chain.settings->bin_unit;",
+        "const double inverse = 1.0;",
+    ),
+    ("steps by one number", FACTOR_FILE, "FOR_FACTOR, k, 3 + 2 * turn", "FOR_FACTOR, k, 3"),
+    ("one scale in all turns", FACTOR_FILE, "GAMMA_SLOTS + k + MOST_TERMS * turn", "GAMMA_SLOTS + k"),
+    (
+        "walk without its prior",
+        FACTOR_FILE,
+        "log_ratio - (next[SCALE] - now[SCALE]) / state->scalar[B_GAMMA]",
+        "log_ratio",
+    ),
+    ("location as wide as the scale", FACTOR_FILE, "(LOCATION_WIDTH * step)", "step"),
+    (
+        "step that learns on its way",
+        FACTOR_FILE,
+        "step = chain.kept[STEP_SIZE];",
+        "step = exp(state->log_step[state->order[k]]);",
+    ),
+    ("walk that aims at another rate", FACTOR_FILE, "FACTOR_ACCEPTANCE", "WALK_ACCEPTANCE"),
+    ("draws from the prior that adapt", FACTOR_FILE, "adapts && drawn.v < WALK_SHARE", "adapts"),
+    ("evidence of the start", FACTOR_FILE, "        chain.kept[EVIDENCE] = there;\n", ""),
+    ("evidence without its determinant", FACTOR_FILE, "/ precision - log(precision))", "/ precision)"),
+    ("table of a step that was refused", FACTOR_FILE, "if (!chain.table_is_now) {", "if (false) {"),
+    ("gain without the loss", FACTOR_FILE, " - chain.kept[OLD_GAIN];", ";"),
+    ("old basis function", FACTOR_FILE, "chain.moved ? (int)chain.settings->K_max : k", "k"),
+    ("approximation taken for the likelihood", FACTOR_FILE, "* (change - chain.log_ratio)", "* change"),
+    (
+        "one number for coefficient and decision",
+        FACTOR_FILE,
+        "const double v = uniforms(chain.state, FOR_FACTOR, k, 1).v",
+        "const double v = uniforms(chain.state, FOR_FACTOR, k, 1).u",
+    ),
+    ("unmoved counted as moved", FACTOR_FILE, "if (chain.moved) state->tally", "state->tally"),
+]
 
 # Of chains that screen proposals.
 SCREEN_MUTANTS = [
@@ -157,8 +219,18 @@ def expected_screened():
     return expected_states(SCREENED)
 
 
+@pytest.fixture(scope="module")
+def expected_refit():
+    return expected_states(REFIT)
+
+
 def test_a_short_chain_on_the_host_is_that_of_numba(expected):
     assert verdict(expected) == "same"
+
+
+@pytest.mark.parametrize("ways", [REFIT, LANGEVIN], ids=["refit", "langevin"])
+def test_short_chains_of_other_ways_are_those_of_numba(ways):
+    assert verdict(expected_states(ways), ways=ways) == "same"
 
 
 def test_short_chains_that_screen_are_those_of_numba(expected_screened):
@@ -184,6 +256,18 @@ def test_a_mutant_is_noticed(mutant, expected, tmp_path):
 
 
 @pytest.mark.kernels
+@pytest.mark.parametrize("mutant", REFIT_MUTANTS, ids=[name for name, *_ in REFIT_MUTANTS])
+def test_a_mutant_of_refitting_is_noticed(mutant, expected_refit, tmp_path):
+    assert what_is_said_of(mutant, expected_refit, REFIT, tmp_path) != "same"
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("mutant", LANGEVIN_MUTANTS, ids=[name for name, *_ in LANGEVIN_MUTANTS])
+def test_a_mutant_of_langevin_steps_is_noticed(mutant, tmp_path):
+    assert what_is_said_of(mutant, expected_states(LANGEVIN), LANGEVIN, tmp_path) != "same"
+
+
+@pytest.mark.kernels
 @pytest.mark.parametrize("mutant", SCREEN_MUTANTS, ids=[name for name, *_ in SCREEN_MUTANTS])
 def test_a_mutant_of_the_screen_is_noticed(mutant, expected_screened, tmp_path):
     assert what_is_said_of(mutant, expected_screened, SCREENED, tmp_path) != "same"
@@ -197,13 +281,13 @@ def test_a_copy_without_mutation_is_not_noticed(expected, tmp_path):
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("ways", [PLAIN, SCREENED], ids=["plain", "screened"])
-def test_sanitizers_find_nothing(ways, tmp_path):
-    (tmp_path / "expected").write_bytes(b"".join(expected_states(ways)))
-    macros = ("WIDE_CODES=0", "TABLES_IN_SHARED=1", *(("SCREENED=1",) if ways is SCREENED else ()))
+@pytest.mark.parametrize("name", ["refit", "langevin", "screened"])
+def test_sanitizers_find_nothing(name, tmp_path):
+    (tmp_path / name).write_bytes(b"".join(expected_states(WAYS[name])))
+    macros = ("WIDE_CODES=0", "TABLES_IN_SHARED=1", *(("SCREENED=1",) if name == "screened" else ()))
     compile_library(kernel_folder() / "sweep.cu", macros, "sanitized")
     done = run_sanitized(
-        Path(__file__).parents[1] / "support" / "cuda_chains.py", tmp_path / "expected", "sanitized"
+        Path(__file__).parents[1] / "support" / "cuda_chains.py", tmp_path / name, "sanitized"
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "same"

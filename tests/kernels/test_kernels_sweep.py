@@ -9,15 +9,23 @@ import pytest
 from support.chain_cases import make_case
 from support.cuda_host.build import COMPILER, KERNELS, build
 from support.ensemble_cases import make_ensemble
-from support.kernel_cases import KernelChains, KernelEnsembles, Launch, differing, differing_draws
+from support.kernel_cases import (
+    KernelChains,
+    KernelEnsembles,
+    Launch,
+    differing,
+    differing_draws,
+    n_bins_of,
+)
 
 from raytpnn.engine.backends import ensemble_runner
 from raytpnn.engine.chain import new_record
 from raytpnn.engine.gpu.headers import HEADERS
+from raytpnn.engine.gpu.records import table_width
 from raytpnn.engine.moves import joint_beta
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import new_record_of
-from raytpnn.engine.records import PROBLEM, STATE, STOP, SWEEPS_DONE, TEMPERATURE
+from raytpnn.engine.records import FACTOR, PROBLEM, STATE, STOP, SWEEPS_DONE, TEMPERATURE
 from raytpnn.engine.tempering.options import Tempering
 from raytpnn.model.prior import Prior
 from raytpnn.numerics import elementary_numpy
@@ -189,12 +197,14 @@ DEFAULT_CASES = [
     ("poisson", Moves.paper(), 250, Launch(32, "ascending")),
     ("poisson", Moves(), 20, Launch(256, "random")),
     ("bernoulli", Moves(), 20, Launch(512, "descending")),
+    ("gaussian", Moves(factor_steps=0), 60, Launch(64, "random")),
+    ("poisson", Moves(factor_steps=0), 60, Launch(32, "descending")),
 ]
 
 
 def name_of(case):
     family, moves, sweeps, launch = case
-    kind = "default" if moves == Moves() else "paper"
+    kind = "paper" if moves == Moves.paper() else "default" if moves == Moves() else "langevin"
     return f"{family}-{kind}-{sweeps}-{launch.threads}-{launch.order}"
 
 
@@ -204,7 +214,7 @@ def test_kernels_take_the_same_decisions(chosen):
     case = make_case(family, n=30, p=6, missing=0.1, prior=PRIOR, moves=moves)
     weigh(case)
     tally = compare(case, (sweeps // 2, sweeps - sweeps // 2), launch)
-    assert tally[:, 0].sum() > (10 if moves == Moves() else 1) * sweeps
+    assert tally[:, 0].sum() > (1 if moves == Moves.paper() else 10) * sweeps
 
 
 @pytest.mark.parametrize(("family", "order"), list(zip(FAMILIES, ORDERS, strict=True)))
@@ -246,6 +256,22 @@ def test_orders_up_to_four_are_met():
 def test_wide_codes_and_wide_tables(dtype, tables_in_shared):
     case = make_case("bernoulli", n=300, p=6, missing=0.1, prior=PRIOR, dtype=dtype)
     compare(case, (30,), Launch(64, "random", tables_in_shared), streams=(0, 3))
+
+
+@pytest.mark.parametrize(("max_order", "seed"), [(1, 0), (3, 0), (3, 3)])
+def test_sums_of_bins_find_a_place(max_order, seed):
+    """In global memory if terms have one variable; else behind the tables of factors, however wide."""
+    prior = Prior(K_max=6, max_order=max_order, gamma_adding=0.3)
+    case = make_case("gaussian", n=60, p=3, missing=0.1, prior=prior, seed=seed)
+    kernels = KernelChains(case.chain, Launch(32))
+    assert ("counts" in kernels.kernels.arrays[0]) == (max_order == 1)
+    assert compare(case, (20,), Launch(32, "random"))[FACTOR, 1] > 0
+
+
+def test_tables_of_an_odd_number_of_entries_are_met():
+    """The cases above have an odd and an even number of entries before the sums of bins."""
+    widths = [table_width(n_bins_of(make_case(n=60, p=3, missing=0.1, seed=seed).problem)) for seed in (0, 3)]
+    assert sorted(width % 2 for width in widths) == [0, 1]
 
 
 def test_the_reference_agrees_too():

@@ -135,12 +135,12 @@ def assert_run_alike(case: Case, chains: list[GridChain]) -> None:
         assert record.size.tobytes() == expected.size.tobytes()
 
 
-def short_case() -> Case:
+def short_case(factor_steps: int = 8) -> Case:
     """Four row blocks, three of them of one stripe; missing values, more than 10 terms of orders 1 to 3."""
     n = 9000
     stripe = np.repeat([0, 8700, n], [4, 9, 4])
     prior = Prior(K_max=14, max_order=4, gamma_adding=0.1, C0=0.0001)
-    moves = Moves(joint_beta_every=1)
+    moves = Moves(joint_beta_every=1, factor_steps=factor_steps)
     y = np.arange(n) % 2.0
     case = make_case("bernoulli", n=n, p=5, prior=prior, moves=moves, missing=0.1, y=y)
     draws = (case.prior_draw() for _ in range(1000))
@@ -171,6 +171,7 @@ def outcome(chain: Chain) -> bytes:
 # Chains that the kernels of a folder are judged by.
 CASES = {
     "all rows": short_case,
+    "langevin": lambda: short_case(0),
     # Four strata, two on each of two devices; the last one's part of the subset is two row blocks.
     "minibatch": lambda: subset_case("minibatch", 17_001, 16_800),
     "delayed": lambda: subset_case("delayed"),
