@@ -196,7 +196,7 @@ def test_a_sweep_waits_seldom(family, most):
     waited = told["grid_join"] + told["grid_bins"]
     assert waited <= told["waits"] < waited + 2
     updates = told["grid_update"] + told["grid_shift"] + told["grid_terms"]
-    # Besides, a block begins with one launch for every term, and a quadratic term is built when it is refitted.
+    # Besides, a block begins with one launch for every term, and a quadratic term is built when refitted.
     rest = told["launches"] - updates - 2 * told["grid_join"] - told["grid_bins"]
     assert 0 <= rest <= (1.5 if family == "gaussian" else 0.5) * TERMS
     assert told["bytes up"] < 4096 * told["waits"]
