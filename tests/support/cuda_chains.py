@@ -29,7 +29,7 @@ class Way(NamedTuple):
 
 # Chains on all rows; and two that screen proposals on a third of them, always and where it pays.
 PLAIN = (Way(),)
-# One of them with few steps and a far from quadratic likelihood: some factors stay, some proposals are rejected.
+# One with few steps and a likelihood far from quadratic: some factors stay, some proposals are rejected.
 REFIT = (Way(), Way(family="poisson", moves=Moves(factor_steps=2)))
 LANGEVIN = (Way(moves=Moves(factor_steps=0)),)
 SCREENED = Way(SubsetUse(100, DELAYED, attempts=3)), Way(SubsetUse(100, DELAYED_IF_IT_PAYS))
