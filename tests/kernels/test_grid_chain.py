@@ -19,6 +19,7 @@ from support.grid_cases import (
 )
 from support.grid_counts import TERMS, counts_of
 
+from raytpnn.engine.gpu.grid.joining import add_counts
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import with_feature_weights
 from raytpnn.engine.records import FACTOR, LANGEVIN, STATE
@@ -160,6 +161,27 @@ def test_processes_join_their_stripes(counts):
     assert meeting.calls > 50
 
 
+def test_whole_numbers_of_processes_are_joined_exactly():
+    """Three more than stripes there are, as large as they come, of either sign."""
+    rng = np.random.default_rng(4)
+    numbers = rng.integers(-(2**60), 2**60, (4, 19))
+    numbers[:, :3] = [[-1, 2**53 + 1, 0]] * 4
+    given: list[np.ndarray] = []
+    joined = np.zeros((16, 10))
+
+    def exchange(stripes):
+        given.append(stripes)
+        return joined
+
+    for i, own in enumerate(numbers):
+        add_counts(own, 4 * i, 4 * i + 4, exchange)
+    joined = sum(given)
+    assert add_counts(numbers[1], 4, 8, exchange).tolist() == numbers.sum(axis=0).tolist()
+    # As numbers they would have been rounded, and as bits they are no numbers that can be added.
+    assert numbers.astype(float).sum(axis=0).astype(np.int64).tolist() != numbers.sum(axis=0).tolist()
+    assert np.isnan(numbers.view(np.float64)).any()
+
+
 def test_stripes_that_nobody_sends_change_the_draws():
     """Broken twin: a process that hears of its own stripes only."""
     case = weighed(make_case("poisson", n=9001, p=5, prior=Prior(K_max=6, max_order=3, sharing=0.3)))
@@ -196,7 +218,7 @@ def test_a_sweep_waits_seldom(family, most):
     waited = told["grid_join"] + told["grid_bins"]
     assert waited <= told["waits"] < waited + 2
     updates = told["grid_update"] + told["grid_shift"] + told["grid_terms"]
-    # Besides, a block begins with a launch for every term, and a quadratic term is built when it is refitted.
+    # Besides, a block begins with one launch for every term, and a quadratic term is built when refitted.
     rest = told["launches"] - updates - 2 * told["grid_join"] - told["grid_bins"]
     assert 0 <= rest <= (1.5 if family == "gaussian" else 0.5) * TERMS
     assert told["bytes up"] < 4096 * told["waits"]

@@ -70,7 +70,7 @@ LANGEVIN_MUTANTS = [
 ]
 
 FACTOR_FILE, BINS_FILE = "moves/refit_factor.cuh", "rows/bin_sums.cuh"
-# Of chains that refit factors, gaussian and bernoulli.
+# Of chains that refit factors, gaussian and poisson.
 REFIT_MUTANTS = [
     ("always the first factor", FACTOR_FILE, "pick < d - 1 ? pick : d - 1", "0"),
     ("bins not cleared", FACTOR_FILE, "    clear_bins();\n", ""),

@@ -1,4 +1,4 @@
-"""What one chain in a grid asks of its devices in a sweep, and what that costs this side of the bus.
+"""What a chain asks of devices in a sweep, what that costs on this side, and what a core takes instead.
 
 `PYTHONPATH=tests python tests/support/grid_counts.py` prints the figures of kernels/README.md.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
-from support.chain_cases import Case, make_case
+from support.chain_cases import Case, make_case, random_bins
 from support.grid_cases import CountingDevice, grid_chain
+from support.kernel_cases import KernelChains, Launch
 
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.records import DELAYED, EXACT_ONLY
@@ -18,15 +20,20 @@ from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.model.prior import Prior
 
 TERMS, SWEEPS = 20, 10
+PRIOR = Prior(K_max=40, max_order=8, C0=0.001)
+FEW_BIRTHS = Moves(birth_death_attempts=10)
 
 
 def case_of(family: str, n: int = 600, terms: int = TERMS, way: int | None = None) -> Case:
     """A chain that begins with so many terms of two variables each, on subsets in one of their ways."""
-    prior = Prior(K_max=40, max_order=8, C0=0.001)
     subsets = None if way is None else SubsetUse(n // 3, way)
-    moves = Moves(birth_death_attempts=10)
-    case = make_case(family, n=n, p=10, prior=prior, moves=moves, subsets=subsets)
+    case = make_case(family, n=n, p=10, prior=PRIOR, moves=FEW_BIRTHS, subsets=subsets)
     case.chain.watched = case.chain.watched[:64]
+    return with_terms(case, terms)
+
+
+def with_terms(case: Case, terms: int) -> Case:
+    """Have a case begin with so many terms of two variables."""
     state, rng = case.chain.state, np.random.default_rng(2)
     state.K = terms
     for k in range(terms):
@@ -98,7 +105,43 @@ def cost_of_asking(family: str, devices: int = 1, sweeps: int = 40) -> float:
     return 1e6 * (time.thread_time() - begin) / made[-1].waits
 
 
+def busy_case(n: int, moves: Moves) -> Case:
+    """Twenty terms of two variables, and a response with something to find for each."""
+    codes = random_bins(n, 10).codes
+    x = codes / codes.max(axis=1, keepdims=True)
+    noise = 0.1 * np.random.default_rng(1).normal(size=n)
+    y = sum(np.sin((3 + j) * x[j]) * np.cos((2 + j) * x[(j + 1) % 10]) for j in range(10)) + noise
+    return with_terms(make_case("gaussian", n=n, p=10, prior=PRIOR, moves=moves, y=y), TERMS)
+
+
+def time_of_core(n: int, moves: Moves, sweeps: int) -> tuple[float, float]:
+    """CPU time in nanoseconds of a row and term on one core, and the terms that there were."""
+    chain = busy_case(n, moves).chain
+    chain.watched = chain.watched[:64]
+    chain.run(0, 2, 1000, 1)
+    taken, terms = 0.0, 0
+    for i in range(2, 2 + sweeps):
+        begin = time.thread_time()
+        chain.run(i, 1, 1000, 1)
+        taken += time.thread_time() - begin
+        terms += int(chain.state.K)
+    return 1e9 * taken / (n * terms), terms / sweeps
+
+
+def barriers_of_chain(moves: Moves, sweeps: int = 20) -> int:
+    """Barriers of one block of threads that runs a chain."""
+    kernels = KernelChains(busy_case(600, moves).chain, Launch(64))
+    before = kernels.kernels.library.barriers
+    kernels.run(0, sweeps, 100, 1)
+    return kernels.kernels.library.barriers - before
+
+
 if __name__ == "__main__":
+    for told, chosen in (("refits", FEW_BIRTHS), ("Langevin", replace(FEW_BIRTHS, factor_steps=0))):
+        print(told, barriers_of_chain(chosen), "barriers in 20 sweeps")
+        for rows, many in ((1_000, 200), (10_000, 60)):
+            taken, terms = time_of_core(rows, chosen, many)
+            print(told, f"{taken:.1f} ns a row and term, {rows} rows, {terms:.0f} terms, one core")
     for name in ("gaussian", "bernoulli"):
         print(name, {what: round(value, 1) for what, value in counts_of(name).items()})
         for told, way in (("minibatch", EXACT_ONLY), ("delayed", DELAYED)):

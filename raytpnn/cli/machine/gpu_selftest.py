@@ -22,7 +22,7 @@ KERNELS = {
     "sweep": ("sweep_block", "end_sweep"),
     "forward": ("forward_tables", "forward"),
     "langevin": ("langevin_sums",),
-    "rows_grid": ("grid_pass", "grid_slopes", "grid_many_slopes", "grid_gram"),
+    "rows_grid": ("grid_pass", "grid_slopes", "grid_many_slopes", "grid_gram", "grid_bins"),
 }
 # Rows and chains of the timings, and sweeps of each.
 SIZES = ((1_000, 16), (1_000, 256), (10_000, 256), (100_000, 64))
