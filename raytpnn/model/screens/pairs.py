@@ -16,7 +16,7 @@ from raytpnn.model.screens.shapes import EVEN, LINEAR, Shapes
 from raytpnn.model.screens.singles import exact_statistics
 from raytpnn.model.screens.top_list import TopList
 
-__all__ = ["pair_operations", "screen_pairs"]
+__all__ = ["confirmed", "pair_operations", "screen_pairs"]
 
 # Features of a block: a block of statistics has 4 MB.
 BLOCK = 1024
@@ -82,25 +82,38 @@ def screen_pairs(
             done += 1
             if progress is not None:
                 progress(done / blocks)
-    exact = exact_statistics(shapes, best.sets, score, curvature)
-    final = TopList(most, 2)
-    final.offer(best.sets, exact)
-    return final.sets, final.statistic
+    return confirmed(shapes, best.best()[0], score, curvature, most)
+
+
+def confirmed(
+    shapes: Shapes, sets: np.ndarray, score: np.ndarray, curvature: np.ndarray, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best of some sets by their exact statistics."""
+    final = TopList(most, sets.shape[1])
+    final.offer(sets, exact_statistics(shapes, sets, score, curvature))
+    return final.best()
 
 
 def offer_block(best: TopList, squared: Any, first: int, second: int, scale: float, arrays: Any) -> None:
     """Offer the pairs of a block of squared scores, those above the diagonal."""
+    sets, values = largest_of_block(squared, first, second, best.threshold / scale, best.most, arrays)
+    best.offer(sets, values * scale)
+
+
+def largest_of_block(
+    squared: Any, first: int, second: int, least: float, most: int, arrays: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of a block above the diagonal with more than the least, the largest: (k, 2) and (k,)."""
     if first == second:
         squared = arrays.triu(squared, 1)
-    least = best.threshold / scale
     places = arrays.flatnonzero(squared.ravel() > least)
     values = squared.ravel()[places]
-    if len(places) > best.most:
+    if len(places) > most:
         # No more than there is room for: the rest has no chance.
-        chosen = arrays.argpartition(-values, best.most - 1)[: best.most]
+        chosen = arrays.argpartition(-values, most - 1)[:most]
         places, values = places[chosen], values[chosen]
     if arrays is not np:
         places, values = places.get(), values.get()
     width = squared.shape[1]
     sets = np.column_stack([first + places // width, second + places % width])
-    best.offer(sets, values.astype(np.float64) * scale)
+    return sets, values.astype(np.float64)

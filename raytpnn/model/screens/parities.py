@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from raytpnn.model.screens.pairs import confirmed
 from raytpnn.model.screens.shapes import LINEAR, Shapes
-from raytpnn.model.screens.triples import confirmed
 from raytpnn.numerics.jit import compiled
 
 __all__ = ["search_triples"]
@@ -25,6 +25,7 @@ RELIABLE_SHARE = 0.4
 FEWEST_ROWS = 24
 MOST_BITS = 60
 MOST_FOUND = 1 << 16
+MOST_REPETITIONS = 64
 FEATURES_AT_A_TIME = 4096
 
 
@@ -45,7 +46,7 @@ def search_triples(
     most : int
         Triples that are wanted.
     operations : float
-        Pairs that are looked at in all; each repetition looks at p^2 / 2.
+        Pairs that are looked at in all; each repetition, of which there are 1 to 64, looks at p^2 / 2.
     seed : int
         Equal seeds look at equal rows.
     """
@@ -57,7 +58,7 @@ def search_triples(
         return np.zeros((0, 3), np.int64), np.zeros(0)
     rng = np.random.default_rng(seed)
     found = []
-    for _ in range(max(int(operations / (0.5 * p * p)), 1)):
+    for _ in range(min(max(int(operations / (0.5 * p * p)), 1), MOST_REPETITIONS)):
         rows = rng.choice(reliable, bits, replace=False)
         words = signs_of(shapes, rows)
         target = word_of(score[rows] > 0.0)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.model.screens.pairs import pair_operations, screen_pairs
+from raytpnn.model.screens.pairs import confirmed, pair_operations, screen_pairs
 from raytpnn.model.screens.parities import search_triples
 from raytpnn.model.screens.shapes import Shapes
 from raytpnn.model.screens.singles import screen_singles
-from raytpnn.model.screens.triples import confirmed, extend_pairs, screen_all_triples, triple_operations
+from raytpnn.model.screens.triples import extend_pairs, screen_all_triples, triple_operations
 
 __all__ = ["Proposals", "can_tell", "learn_proposals", "screening_pays"]
 
@@ -24,7 +24,7 @@ ROWS_TO_TELL = 4.0
 # Sets of each kind that a table holds at most.
 MOST_SETS = 1024
 # Floating point operations of screens at most: pairs with even shapes, pairs, triples; pairs of signs.
-EVEN_OPERATIONS, PAIR_OPERATIONS, TRIPLE_OPERATIONS, SIGN_OPERATIONS = 2e11, 2e12, 2e10, 1e10
+EVEN_OPERATIONS, PAIR_OPERATIONS, TRIPLE_OPERATIONS, SIGN_OPERATIONS = 2e11, 2e12, 2e10, 5e9
 # Screens of all pairs below so many are repeated; to look at a result takes as long as so many operations.
 QUICK_OPERATIONS, SCANNED = 4e10, 100
 # Pairs that are extended by every feature.
