@@ -247,6 +247,22 @@ class Posterior(Fitted):
 
         return interaction_table(self.ensemble, self.norms, self.names, level)
 
+    def select(
+        self,
+        fdr: float = 0.1,
+        delta: float | None = None,
+        level: float = CREDIBLE_LEVEL,
+        max_order: int = 3,
+        near: float = 0.8,
+    ) -> pd.DataFrame:
+        """Effects that are real, at a false discovery rate, with sizes, directions and q-values.
+
+        See `raytpnn.posterior.selection.select.select_effects`, which says what the rate assumes.
+        """
+        from raytpnn.posterior.selection.select import select_effects
+
+        return select_effects(self, fdr, delta, level, max_order, near)
+
     def genes(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.
 
