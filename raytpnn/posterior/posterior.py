@@ -263,6 +263,15 @@ class Posterior(Fitted):
 
         return select_effects(self, fdr, delta, level, max_order, near)
 
+    def select_genes(self, fdr: float = 0.1, stability: int = 0, **options: Any) -> pd.DataFrame:
+        """Genes and pairs of genes whose effects are real: the table to publish.
+
+        See `raytpnn.posterior.selection.gene_selection.gene_selection`.
+        """
+        from raytpnn.posterior.selection.gene_selection import gene_selection
+
+        return gene_selection(self, fdr, stability, **options)
+
     def genes(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.
 

@@ -2,7 +2,7 @@
 
 With few features all single features and all pairs are looked at. Of many, those are tested that the draws
 hold largest, and those that go along best with what the fit leaves of the response: a screen of all features,
-and of all pairs, is one matrix product. To leave an effect out costs power, never the rate.
+and of all pairs of up to 15,000 features, is one matrix product. To leave an effect out costs power, never the rate.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["effects_to_test", "near_equals"]
 ALL_SINGLES, SCREENED, LARGEST = 300, 200, 50
 # Pairs and triples that are tested.
 SCREENED_PAIRS, LARGEST_PAIRS, LARGEST_TRIPLES = 100, 50, 30
-# Multiplications that the screen of all pairs may cost, and features kept where it would cost more.
-MOST_PRODUCTS, KEPT_FEATURES = 400_000_000_000, 20_000
+# Features whose pairs are all screened; of more, those that go along best with the residual themselves.
+MOST_FEATURES = 15_000
 BLOCK = 2048
 
 
@@ -59,11 +59,11 @@ def effects_to_test(fit: FitWithout, basis: Basis, degree: int, max_order: int =
 
 def screened_pairs(basis: Basis, score: np.ndarray, degree: int) -> list[tuple[int, int]]:
     """Pairs whose products of polynomials go along best with a score."""
-    p, n = basis.bins.n_features, len(score)
+    p = basis.bins.n_features
     features = np.arange(p)
-    if p * p * n * degree**2 > 2 * MOST_PRODUCTS:
+    if p > MOST_FEATURES:
         along = np.concatenate([np.abs(ranks @ score.astype(np.float32)) for _, ranks in basis.chunks()])
-        features = np.sort(np.argsort(-along)[:KEPT_FEATURES])
+        features = np.sort(np.argsort(-along)[:MOST_FEATURES])
     columns = [basis.ranks(features)]
     for power in range(2, degree + 1):
         raised = columns[0] ** power

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raytpnn.engine.problem import Scaling, scale_response
+from raytpnn.engine.problem import scale_response
 
 if TYPE_CHECKING:
     from raytpnn.families import Family
@@ -44,15 +44,30 @@ class DrawModel:
     coefficient : (K + 1,) float64
         Their posterior mean, given the terms.
     dispersion : float
-    leverage : (n,) float64
-        How far a row pulls its own fit.
+    curvature : (n,) float64
+        Of a row's log-likelihood in f, without its weight.
+    divide : float
+        What log-likelihoods are divided by: the dispersion, where it divides.
     """
 
     columns: np.ndarray
     inverse: np.ndarray
     coefficient: np.ndarray
     dispersion: float
-    leverage: np.ndarray
+    curvature: np.ndarray
+    divide: float
+
+    def leverage(self, weight: np.ndarray) -> np.ndarray:
+        """How far each row pulls its own fit, (n,)."""
+        pull = np.einsum("ij,ij->i", self.columns @ self.inverse, self.columns)
+        return np.clip(pull * self.curvature * weight / self.divide, 0.0, MOST_LEVERAGE)
+
+    def without(self, held: list[int], coefficient: np.ndarray) -> np.ndarray:
+        """Coefficients of the other terms, after some are left out."""
+        block = self.inverse[np.ix_(held, held)]
+        rest = coefficient - self.inverse[:, held] @ np.linalg.solve(block, coefficient[held])
+        rest[held] = 0.0
+        return rest
 
 
 class FitWithout:
@@ -80,12 +95,22 @@ class FitWithout:
         self.models = [self.model_of(i) for i in range(self.draws.n_draws)]
         self.left = [self.residual_of(m, m.coefficient) for m in self.models]
         self.residual = np.mean(self.left, axis=0)
-        outside = [r / (1.0 - m.leverage) for r, m in zip(self.left, self.models, strict=True)]
-        self.noise = self.variance_of(np.mean(outside, axis=0))
+        outside = [
+            r / (1.0 - m.leverage(self.weight)) for r, m in zip(self.left, self.models, strict=True)
+        ]
+        self.noise = max(self.variance_of(np.mean(outside, axis=0)), self.noise_of_draws())
 
     def variance_of(self, residual: np.ndarray) -> float:
         """Weighted mean square."""
         return float(np.average(residual**2, weights=self.weight))
+
+    def noise_of_draws(self) -> float:
+        """Variance of a row's score by the draws themselves, which know how far they fit noise."""
+        found = []
+        for model in self.models:
+            f = model.columns @ model.coefficient + self.offset
+            found.append(float(np.average(model.divide * self.family.information(f, model.dispersion), weights=self.weight)))
+        return float(np.mean(found))
 
     def model_of(self, i: int) -> DrawModel:
         """Draw i as a linear model; notes where its terms are."""
@@ -132,19 +157,40 @@ class FitWithout:
             (after - before) / len(self.models) for before, after in self.changed(components)
         )
 
-    def changed(self, components: Iterable[tuple[int, ...]]) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-        """Residuals with and without the components, of the draws that hold any of them."""
+    def places_of(self, components: Iterable[tuple[int, ...]]) -> dict[int, list[int]]:
+        """Terms of some components, by the draws that hold any."""
         places: dict[int, list[int]] = {}
         for own in components:
             for i, held in self.where.get(own, {}).items():
                 places.setdefault(i, []).extend(held)
-        for i, held in places.items():
+        return places
+
+    def changed(self, components: Iterable[tuple[int, ...]]) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """Residuals with and without the components, of the draws that hold any of them."""
+        for i, held in self.places_of(components).items():
             model = self.models[i]
-            block = model.inverse[np.ix_(held, held)]
-            taken_over = model.inverse[:, held] @ np.linalg.solve(block, model.coefficient[held])
-            coefficient = model.coefficient - taken_over
-            coefficient[held] = 0.0
-            yield self.left[i], self.residual_of(model, coefficient)
+            yield self.left[i], self.residual_of(model, model.without(held, model.coefficient))
+
+    def reach(self, directions: np.ndarray, components: Iterable[tuple[int, ...]]) -> np.ndarray:
+        """How products of directions with `without` depend on the noise of every row, (n, directions).
+
+        A fit takes up part of the noise, more of it in some directions than in others: what it leaves there
+        varies less than the noise itself.
+
+        Parameters
+        ----------
+        directions : (n, k) float64
+        components : iterable of tuples of int
+            Those left out.
+        """
+        places = self.places_of(components)
+        total = np.zeros(directions.shape)
+        for i, model in enumerate(self.models):
+            moved = model.inverse @ (model.columns.T @ (model.curvature[:, None] * directions))
+            if i in places:
+                moved = np.stack([model.without(places[i], column) for column in moved.T], axis=1)
+            total += model.columns @ moved / model.divide
+        return directions - self.weight[:, None] * total / len(self.models)
 
     def mean_of(self, component: tuple[int, ...]) -> np.ndarray:
         """Posterior mean of a component, given the terms of the draws, (n,), internal scale."""
@@ -190,10 +236,5 @@ def solved(
         curved = columns.T @ (curvature[:, None] / divide * columns)
         inverse = np.linalg.inv(curved + np.diag(precision))
         coefficient = coefficient + inverse @ gradient
-    leverage = np.einsum("ij,ij->i", columns @ inverse, columns) * curvature / divide
-    return DrawModel(columns, inverse, coefficient, dispersion, np.clip(leverage, 0.0, MOST_LEVERAGE))
-
-
-def latent_scale(scaling: Scaling) -> float:
-    """Factor from the internal to the user's scale of f."""
-    return scaling.scale
+    plain = family.reference_rows(y, f, np.ones(len(y)), dispersion)[1]
+    return DrawModel(columns, inverse, coefficient, dispersion, plain, divide)

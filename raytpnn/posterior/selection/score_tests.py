@@ -20,7 +20,9 @@ from raytpnn.model.prior import wideness
 from raytpnn.posterior.selection.basis import Basis
 from raytpnn.posterior.selection.left_out import FitWithout
 
-__all__ = ["Tested", "Tests"]
+__all__ = ["Effect", "Tested", "Tests"]
+
+Effect = tuple[int, ...]
 
 # Degree of the polynomials of one feature, and of each feature of an interaction, if rows are enough.
 DEGREE, DEGREE_OF_PAIR = 3, 2
@@ -71,6 +73,8 @@ class Tests:
         n, p = len(fit.rows), fit.bins.n_features
         wide = wideness(n, p)
         self.degree = DEGREE if wide == 0.0 else (2 if wide < 0.5 else 1)
+        # Features outnumber rows so far that many of them say the same.
+        self.wide = wide >= 0.5
         self.degree_of_pair = DEGREE_OF_PAIR if wide == 0.0 else 1
         self.room = min(int(CONTROL_SHARE * n), MOST_CONTROLS)
         sizes = fit.sizes()
@@ -112,7 +116,7 @@ class Tests:
     def single(self, own: tuple[int, ...]) -> Tested:
         """Test one component."""
         effect, controls = self.columns(own)
-        return Tested(own, len(own), self.p_value(self.fit.without([own]), effect, controls))
+        return Tested(own, len(own), self.p_value([own], effect, controls))
 
     def group(self, members: tuple[int, ...]) -> Tested:
         """Test a group of near-equal features: does any of them, alone, have an effect.
@@ -123,45 +127,44 @@ class Tests:
         lead = np.linalg.svd(ranks, full_matrices=False)[2][0][:, None].astype(np.float64)
         controls = [curve[:, None] for curve in list(self.curves.values())[: min(MOST_CURVES, self.room // 4)]]
         taken = len(controls)
-        residual = self.fit.without([(feature,) for feature in members])
-        return Tested(members, 1, self.p_value(residual, lead, controls + self.controls(members, taken)))
+        controls += self.controls(members, taken)
+        return Tested(members, 1, self.p_value([(feature,) for feature in members], lead, controls))
 
-    def p_value(self, residual: np.ndarray, effect: np.ndarray, controls: list[np.ndarray]) -> float:
-        """Partial F test of columns given others, with a variance not below that of rows left out."""
+    def p_value(self, left_out: list[Effect], effect: np.ndarray, controls: list[np.ndarray]) -> float:
+        """Partial F test of columns given others, on what fits without some components leave."""
         from scipy.stats import f as f_law
 
-        found = projected(residual, effect, controls, self.root)
+        fit = self.fit
+        found = beyond(effect, controls, self.root)
         if found is None:
             return 1.0
-        explained, total, degrees, freedom = found
-        if freedom < 1:
+        own, taken = found
+        directions = self.root[:, None] * own
+        products = directions.T @ fit.without(left_out)
+        known = fit.weight > 0.0
+        reach = fit.reach(directions, left_out)[known] / self.root[known, None]
+        covariance = self.noise * (reach.T @ reach)
+        freedom = int(known.sum()) - taken - own.shape[1]
+        if freedom < 1 or not np.all(np.linalg.eigvalsh(covariance) > 0.0):
             return 1.0
-        variance = max((total - explained) / freedom, self.noise)
-        return float(f_law.sf(explained / degrees / variance, degrees, freedom)) if variance > 0.0 else 1.0
+        statistic = float(products @ np.linalg.solve(covariance, products)) / own.shape[1]
+        return float(f_law.sf(statistic, own.shape[1], freedom))
 
 
-def projected(
-    residual: np.ndarray, effect: np.ndarray, controls: list[np.ndarray], root: np.ndarray
-) -> tuple[float, float, int, int] | None:
-    """Squares that an effect explains beyond the controls, all squares, and the degrees of freedom of both.
+def beyond(
+    effect: np.ndarray, controls: list[np.ndarray], root: np.ndarray
+) -> tuple[np.ndarray, int] | None:
+    """Orthonormal columns of what controls leave of an effect's, and how many columns the controls are.
 
-    None if the controls leave nothing of the effect.
+    None if they leave nothing. Rows count with the squares of `root`.
     """
-    known = root > 0.0
-    shared = np.column_stack([np.ones(len(residual)), *controls])[known] * root[known, None]
-    q = orthonormal(shared)
-    y = residual[known] * root[known]
-    u = effect[known] * root[known, None]
+    q = orthonormal(np.column_stack([np.ones(len(root)), *controls]) * root[:, None])
+    u = effect * root[:, None]
     before = np.sqrt(np.einsum("ij,ij->j", u, u))
-    y = y - q @ (q.T @ y)
     u = u - q @ (q.T @ u)
     # What controls explain to the last per mille cannot be told from them.
     kept = np.sqrt(np.einsum("ij,ij->j", u, u)) > 1e-3 * np.maximum(before, 1e-300)
-    if not kept.any():
-        return None
-    own = orthonormal(u[:, kept])
-    explained = float(np.sum((own.T @ y) ** 2))
-    return explained, float(y @ y), own.shape[1], int(known.sum()) - q.shape[1] - own.shape[1]
+    return (orthonormal(u[:, kept]), q.shape[1]) if kept.any() else None
 
 
 def orthonormal(columns: np.ndarray) -> np.ndarray:

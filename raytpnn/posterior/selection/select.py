@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from raytpnn.posterior.selection.basis import Basis
 from raytpnn.posterior.selection.candidates import effects_to_test, near_equals
 from raytpnn.posterior.selection.error_rate import q_values
 from raytpnn.posterior.selection.left_out import FitWithout
+from raytpnn.posterior.selection.one_by_one import one_by_one
 from raytpnn.posterior.selection.score_tests import Tested, Tests
 from raytpnn.posterior.selection.sizes import default_delta, explained_variance, size_of
 
@@ -27,6 +28,8 @@ __all__ = ["ASSUMES", "select_effects"]
 MOST_ROWS = 20_000
 # Single features that may lead a group.
 MOST_LEADERS = 50
+# What an effect was tested beyond.
+ALL_OTHERS, THOSE_BEFORE = "all others", "those selected before"
 ASSUMES = (
     "The rate assumes independent rows, and that the fit without an effect, or the regression of the effect's "
     "features on those that go along with them, is about right."
@@ -48,7 +51,9 @@ def select_effects(
     leaves of the response is compared with the effect's own features, net of others that go along with them
     (`score_tests`). Rates are controlled over all orders together, each set of features with its prior share
     (`error_rate`). Features whose ranks go along with each other at `near` or more are tested as a group too;
-    a group is given where the data do not tell its members apart.
+    a group is given where the data do not tell its members apart. Where features outnumber rows many
+    times over, single features are also taken one by one, each beyond those before it (`one_by_one`), with
+    half of the rate for either question.
 
     Parameters
     ----------
@@ -72,9 +77,10 @@ def select_effects(
         component (tuple of names; of a group, its members), order, size, size_low, size_high (posterior
         median and interval of the root mean square over the training rows given that the effect is real, in
         units of f), share (of the variance of f), probability_above (that the size is above delta),
-        direction, direction_probability (given that the effect is real), p_value, q_value, group (names of
-        near-equal features of which at least one is real; the component itself where it stands alone). The
-        smallest q-value first. `attrs` holds fdr, delta, tested, rows and what the rate assumes.
+        direction, direction_probability (given that the effect is real), p_value, q_value, beyond ("all
+        others"; "those selected before" for features of wide data that were found one by one), group (names
+        of near-equal features of which at least one is real; the component itself where it stands alone).
+        The smallest q-value first. `attrs` holds fdr, delta, tested, rows and what the rate assumes.
 
     Raises
     ------
@@ -89,9 +95,15 @@ def select_effects(
         raise ValueError(f"effects cannot be tested on {len(rows)} rows; at least 4 with a weight are needed")
     tested, tests = run_tests(post, rows, max_order, near)
     q = q_values(tested, post.bins.n_features, prior_of(post))
+    if tests.wide:
+        # Two questions share the rate.
+        q = np.minimum(2.0 * q, 1.0)
     chosen = kept(tested, q, fdr)
+    effects = [Selected(tested[i], float(q[i]), ALL_OTHERS) for i in chosen]
+    if tests.wide:
+        effects = with_one_by_one(tests, effects, fdr, near)
     delta = default_delta(post) if delta is None else float(delta)
-    table = effect_table(post, tests, [tested[i] for i in chosen], q[chosen], delta, level)
+    table = effect_table(post, tests, effects, delta, level)
     table.attrs = {
         "fdr": fdr,
         "delta": delta,
@@ -113,6 +125,37 @@ def check_arguments(fdr: float, delta: float | None, level: float, max_order: in
         raise ValueError(f"max_order must be 1, 2 or 3, not {max_order!r}")
     if not 0.0 < near <= 1.0:
         raise ValueError(f"near must lie above 0 and be at most 1, not {near!r}")
+
+
+class Selected(NamedTuple):
+    """An effect, its q-value, what it was tested beyond, its near-equals, and the features before it."""
+
+    effect: Tested
+    q_value: float
+    beyond: str
+    near: tuple[int, ...] = ()
+    before: tuple[int, ...] | None = None
+
+
+def with_one_by_one(tests: Tests, effects: list[Selected], fdr: float, near: float) -> list[Selected]:
+    """Add, in wide data, features beyond those selected; their near-equals are their group."""
+    first = [e.effect.features[0] for e in effects if e.effect.order == 1]
+    steps = one_by_one(tests.fit, tests.basis, first, fdr / 2.0)
+    along = near_equals(tests.basis, [step.features[0] for step, _ in steps], near)
+    group = {feature: members for members in along for feature in members}
+    said = {feature for e in effects for feature in e.effect.features}
+    added = [
+        Selected(
+            step,
+            min(2.0 * corrected, 1.0),
+            THOSE_BEFORE,
+            group.get(step.features[0], step.features),
+            (*first, *(earlier.features[0] for earlier, _ in steps[:i])),
+        )
+        for i, (step, corrected) in enumerate(steps)
+        if step.features[0] not in said
+    ]
+    return sorted([*effects, *added], key=lambda e: e.q_value)
 
 
 def run_tests(post: Fitted, rows: np.ndarray, max_order: int, near: float) -> tuple[list[Tested], Tests]:
@@ -145,12 +188,16 @@ def kept(tested: list[Tested], q: np.ndarray, fdr: float) -> np.ndarray:
 
 
 def effect_table(
-    post: Fitted, tests: Tests, chosen: list[Tested], q: np.ndarray, delta: float, level: float
+    post: Fitted, tests: Tests, effects: list[Selected], delta: float, level: float
 ) -> pd.DataFrame:
     """Table of some effects."""
+    chosen = [e.effect for e in effects]
     variance = explained_variance(post)
     seed = int(post.config.get("seed") or 0)
-    sizes = [size_of(tests, t.features, t.order, delta, level, variance, seed) for t in chosen]
+    sizes = [
+        size_of(tests, e.effect.features, e.effect.order, delta, level, variance, seed, e.before)
+        for e in effects
+    ]
     names = [label(t.features, post.names) for t in chosen]
     columns: dict[str, Any] = {
         "component": pd.Series(names, dtype=object),
@@ -163,9 +210,10 @@ def effect_table(
         "direction": pd.Series([s.direction for s in sizes], dtype=object),
         "direction_probability": [s.certainty for s in sizes],
         "p_value": [t.p_value for t in chosen],
-        "q_value": q,
-        "group": pd.Series(names, dtype=object),
+        "q_value": [e.q_value for e in effects],
+        "beyond": pd.Series([e.beyond for e in effects], dtype=object),
+        "group": pd.Series([label(e.near or e.effect.features, post.names) for e in effects], dtype=object),
     }
     table = pd.DataFrame(columns)
-    numbers = [name for name in columns if name not in ("component", "order", "direction", "group")]
+    numbers = [name for name in columns if name not in ("component", "order", "direction", "beyond", "group")]
     return table.astype(dict.fromkeys(numbers, np.float64))

@@ -73,7 +73,14 @@ def explained_variance(post: Fitted) -> float:
 
 
 def size_of(
-    tests: Tests, features: tuple[int, ...], order: int, delta: float, level: float, variance: float, seed: int
+    tests: Tests,
+    features: tuple[int, ...],
+    order: int,
+    delta: float,
+    level: float,
+    variance: float,
+    seed: int,
+    before: tuple[int, ...] | None = None,
 ) -> Size:
     """Size of a component, or of the leading main effect of a group.
 
@@ -89,20 +96,28 @@ def size_of(
     variance : float
         Of f, in the square of its units.
     seed : int
+    before : tuple of int, optional
+        Features beyond which the effect is meant, instead of all others.
     """
     fit = tests.fit
-    if len(features) > order:
-        effect, controls = tests.basis.ranks(features[:1]).T.astype(np.float64), tests.controls(features, 0)
-        left_out = [(feature,) for feature in features]
-    else:
-        effect, controls = tests.columns(features)
-        left_out = [features]
     scale = fit.scaling.scale
-    f = np.mean([m.columns @ m.coefficient for m in fit.models], axis=0) + fit.offset
-    ones = np.ones(len(f))
+    ones = np.ones(len(fit.y))
     dispersion = float(np.mean([m.dispersion for m in fit.models]))
-    curvature = fit.family.reference_rows(fit.y, f, ones, dispersion)[1]
-    residual = fit.without(left_out)
+    if before is not None:
+        effect = tests.basis.powers(features[0], 1)
+        controls = [tests.basis.powers(feature, 1) for feature in before]
+        f = fit.family.start(fit.y, fit.offset) + fit.offset
+        residual, curvature, _ = fit.family.reference_rows(fit.y, f, ones, dispersion)
+    else:
+        if len(features) > order:
+            effect, controls = tests.basis.powers(features[0], 1), tests.controls(features, 0)
+            left_out = [(feature,) for feature in features]
+        else:
+            effect, controls = tests.columns(features)
+            left_out = [features]
+        f = np.mean([m.columns @ m.coefficient for m in fit.models], axis=0) + fit.offset
+        curvature = fit.family.reference_rows(fit.y, f, ones, dispersion)[1]
+        residual = fit.without(left_out)
     # Working responses: on the scale of f a row's residual is its score over its curvature.
     root = np.sqrt(fit.weight * np.maximum(curvature, 1e-8))
     shared = orthonormal(np.column_stack([np.ones(len(f)), *controls]) * root[:, None])
@@ -110,7 +125,8 @@ def size_of(
     target = target - shared @ (shared.T @ target)
     u = effect * root[:, None]
     u = u - shared @ (shared.T @ u)
-    noise = max(tests.noise / float(np.average(curvature, weights=fit.weight)), 1e-12)
+    noise = tests.noise if before is None else fit.variance_of(residual)
+    noise = max(noise / float(np.average(curvature, weights=fit.weight)), 1e-12)
     gram, right = u.T @ u, u.T @ target
     # Prior variance by moments: what the columns explain beyond noise, spread evenly over them.
     explained = float(right @ np.linalg.lstsq(gram, right, rcond=1e-8)[0])
