@@ -148,7 +148,9 @@ SETTINGS: dict[str, Callable[[int], Case]] = {
 EXPRESSION = ("gse4107", "bladderbatch", "golub_leukemia", "alon_colon")
 
 
-def fit(case: Case, number: int, options: argparse.Namespace, X: np.ndarray | None = None) -> raytpnn.Posterior:
+def fit(
+    case: Case, number: int, options: argparse.Namespace, X: np.ndarray | None = None
+) -> raytpnn.Posterior:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", raytpnn.ConvergenceWarning)
         return raytpnn.sample(
@@ -342,7 +344,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--setting", nargs="+", default=["all"], choices=[*SETTINGS, "all", "permuted", "table"])
+    parser.add_argument(
+        "--setting", nargs="+", default=["all"], choices=[*SETTINGS, "all", "permuted", "table"]
+    )
     parser.add_argument("--methods", nargs="+", default=["select", "bayes", "lasso"], choices=METHODS)
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first data set")

@@ -2,7 +2,8 @@
 
 With few features all single features and all pairs are looked at. Of many, those are tested that the draws
 hold largest, and those that go along best with what the fit leaves of the response: a screen of all features,
-and of all pairs of up to 15,000 features, is one matrix product. To leave an effect out costs power, never the rate.
+and of all pairs of up to 15,000 features, is one matrix product. To leave an effect out costs power, never
+the rate.
 """
 
 from __future__ import annotations

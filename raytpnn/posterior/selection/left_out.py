@@ -95,9 +95,7 @@ class FitWithout:
         self.models = [self.model_of(i) for i in range(self.draws.n_draws)]
         self.left = [self.residual_of(m, m.coefficient) for m in self.models]
         self.residual = np.mean(self.left, axis=0)
-        outside = [
-            r / (1.0 - m.leverage(self.weight)) for r, m in zip(self.left, self.models, strict=True)
-        ]
+        outside = [r / (1.0 - m.leverage(self.weight)) for r, m in zip(self.left, self.models, strict=True)]
         self.noise = max(self.variance_of(np.mean(outside, axis=0)), self.noise_of_draws())
 
     def variance_of(self, residual: np.ndarray) -> float:
@@ -109,7 +107,13 @@ class FitWithout:
         found = []
         for model in self.models:
             f = model.columns @ model.coefficient + self.offset
-            found.append(float(np.average(model.divide * self.family.information(f, model.dispersion), weights=self.weight)))
+            found.append(
+                float(
+                    np.average(
+                        model.divide * self.family.information(f, model.dispersion), weights=self.weight
+                    )
+                )
+            )
         return float(np.mean(found))
 
     def model_of(self, i: int) -> DrawModel:

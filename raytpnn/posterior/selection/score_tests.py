@@ -125,7 +125,9 @@ class Tests:
         """
         ranks = self.basis.ranks(members)
         lead = np.linalg.svd(ranks, full_matrices=False)[2][0][:, None].astype(np.float64)
-        controls = [curve[:, None] for curve in list(self.curves.values())[: min(MOST_CURVES, self.room // 4)]]
+        controls = [
+            curve[:, None] for curve in list(self.curves.values())[: min(MOST_CURVES, self.room // 4)]
+        ]
         taken = len(controls)
         controls += self.controls(members, taken)
         return Tested(members, 1, self.p_value([(feature,) for feature in members], lead, controls))
@@ -151,9 +153,7 @@ class Tests:
         return float(f_law.sf(statistic, own.shape[1], freedom))
 
 
-def beyond(
-    effect: np.ndarray, controls: list[np.ndarray], root: np.ndarray
-) -> tuple[np.ndarray, int] | None:
+def beyond(effect: np.ndarray, controls: list[np.ndarray], root: np.ndarray) -> tuple[np.ndarray, int] | None:
     """Orthonormal columns of what controls leave of an effect's, and how many columns the controls are.
 
     None if they leave nothing. Rows count with the squares of `root`.

@@ -31,8 +31,8 @@ MOST_LEADERS = 50
 # What an effect was tested beyond.
 ALL_OTHERS, THOSE_BEFORE = "all others", "those selected before"
 ASSUMES = (
-    "The rate assumes independent rows, and that the fit without an effect, or the regression of the effect's "
-    "features on those that go along with them, is about right."
+    "The rate assumes independent rows, and that the fit without an effect, or the regression of the "
+    "effect's features on those that go along with them, is about right."
 )
 
 
@@ -78,7 +78,8 @@ def select_effects(
         median and interval of the root mean square over the training rows given that the effect is real, in
         units of f), share (of the variance of f), probability_above (that the size is above delta),
         direction, direction_probability (given that the effect is real), p_value, q_value, beyond ("all
-        others"; "those selected before" for features of wide data that were found one by one), group (names
+        others"; "those selected before" for features of wide data that were found one by one, whose p-value
+        is over all features together), group (names
         of near-equal features of which at least one is real; the component itself where it stands alone).
         The smallest q-value first. `attrs` holds fdr, delta, tested, rows and what the rate assumes.
 
@@ -141,18 +142,18 @@ def with_one_by_one(tests: Tests, effects: list[Selected], fdr: float, near: flo
     """Add, in wide data, features beyond those selected; their near-equals are their group."""
     first = [e.effect.features[0] for e in effects if e.effect.order == 1]
     steps = one_by_one(tests.fit, tests.basis, first, fdr / 2.0)
-    along = near_equals(tests.basis, [step.features[0] for step, _ in steps], near)
+    along = near_equals(tests.basis, [step.features[0] for step in steps], near)
     group = {feature: members for members in along for feature in members}
     said = {feature for e in effects for feature in e.effect.features}
     added = [
         Selected(
             step,
-            min(2.0 * corrected, 1.0),
+            min(2.0 * step.p_value, 1.0),
             THOSE_BEFORE,
             group.get(step.features[0], step.features),
-            (*first, *(earlier.features[0] for earlier, _ in steps[:i])),
+            (*first, *(earlier.features[0] for earlier in steps[:i])),
         )
-        for i, (step, corrected) in enumerate(steps)
+        for i, step in enumerate(steps)
         if step.features[0] not in said
     ]
     return sorted([*effects, *added], key=lambda e: e.q_value)
