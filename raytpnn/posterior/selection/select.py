@@ -143,7 +143,13 @@ def with_one_by_one(tests: Tests, effects: list[Selected], fdr: float, near: flo
     first = [e.effect.features[0] for e in effects if e.effect.order == 1]
     steps = one_by_one(tests.fit, tests.basis, first, fdr / 2.0)
     along = near_equals(tests.basis, [step.features[0] for step in steps], near)
-    group = {feature: members for members in along for feature in members}
+    leaders = {step.features[0] for step in steps}
+    # Who is selected itself is nobody's near-equal: it has an effect beyond the other.
+    group = {
+        leader: tuple(f for f in members if f == leader or f not in leaders)
+        for members in along
+        for leader in leaders.intersection(members)
+    }
     said = {feature for e in effects for feature in e.effect.features}
     added = [
         Selected(
