@@ -3,6 +3,7 @@
     python examples/benchmarks/real_effects.py --setting additive-200x10 --sets 100
     python examples/benchmarks/real_effects.py --setting all --sets 20 --methods select bayes lasso
     python examples/benchmarks/real_effects.py --setting permuted --sets 25      # needs RAYTPNN_DATA
+    python examples/benchmarks/real_effects.py --setting leading --sets 5        # 20 leading genes of halves
 
 Settings: additive data of `examples/inclusion.py` (120 x 3, 200 x 10); 200 rows of 50 features with
 neighbours correlated at 0, .5 or .9 (four main effects and a pure interaction); the paper's f1 to f3 with
@@ -305,6 +306,27 @@ def permuted_labels(options: argparse.Namespace) -> None:
         print(f"| {name} | {len(hits)} | {np.mean(hits):.0%} |", flush=True)
 
 
+def leading(options: argparse.Namespace) -> None:
+    """Share of 20 leading genes that two random halves of the samples have in common."""
+    from raytpnn.posterior.selection.resamples import fits_of_halves
+
+    print("| data | pairs of halves | by importance | by p-value |\n| --- | --- | --- | --- |")
+    for name in EXPRESSION[1:]:
+        X, _ = expression_case(name, 0)
+        target = pd.read_csv(Path(os.environ["RAYTPNN_DATA"]) / f"{name}_samples.csv")["target"]
+        post = fit(Case(X, target.to_numpy(), frozenset(), "bernoulli"), 0, options)
+        found = []
+        for half in fits_of_halves(post, 2 * options.sets):
+            sizes = feature_sizes(half, half.bins.n_features)
+            table = half.select(1.0, max_order=1)
+            singles = [own[0] for own, group in zip(table["component"], table["group"], strict=True) if group]
+            names = [half.names[j] for j in np.argsort(-sizes)[:20]]
+            found.append((set(names), set(list(dict.fromkeys(singles))[:20])))
+        pairs = [(found[i], found[i + 1]) for i in range(0, len(found), 2)]
+        common = np.mean([[len(a & b) / 20 for a, b in zip(x, y, strict=True)] for x, y in pairs], axis=0)
+        print(f"| {name} | {len(pairs)} | {common[0]:.2f} | {common[1]:.2f} |", flush=True)
+
+
 def measure(setting: str, options: argparse.Namespace) -> None:
     rows: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
     for number in range(options.first, options.first + options.sets):
@@ -345,7 +367,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--setting", nargs="+", default=["all"], choices=[*SETTINGS, "all", "permuted", "table"]
+        "--setting", nargs="+", default=["all"], choices=[*SETTINGS, "all", "permuted", "leading", "table"]
     )
     parser.add_argument("--methods", nargs="+", default=["select", "bayes", "lasso"], choices=METHODS)
     parser.add_argument("--sets", type=int, default=20)
@@ -356,6 +378,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.setting == ["permuted"]:
         permuted_labels(options)
+        return
+    if options.setting == ["leading"]:
+        leading(options)
         return
     print(HEADER)
     if options.setting == ["table"]:

@@ -113,7 +113,7 @@ def training_columns(X: Any, *columns: Any, streaming: bool | None = None) -> tu
 
 def of_samples(X: Any, column: Any) -> Any:
     """Column of the table of samples (`obs` of AnnData) that comes with expression data, if it is one."""
-    samples = getattr(X, "samples", None)
+    samples: Any = getattr(X, "samples", None)
     if isinstance(column, str) and hasattr(samples, "columns") and column in samples.columns:
         return samples[column].to_numpy()
     return column

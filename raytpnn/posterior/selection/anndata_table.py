@@ -39,11 +39,11 @@ def write_to_anndata(table: pd.DataFrame, adata: Any, key: str = KEY) -> None:
     size, q = np.full(n, np.nan), np.full(n, np.nan)
     group = np.full(n, "", dtype=object)
     single = table[table["order"] == 1]
-    for row in single.itertuples():
-        for probe in str(row.probes).split("; "):
+    for row in single.to_dict("records"):
+        for probe in row["probes"].split("; "):
             i = place.get(probe)
-            if i is not None and not q[i] <= float(row.q_value):
-                size[i], q[i], group[i] = row.size, row.q_value, row.group
+            if i is not None and not q[i] <= row["q_value"]:
+                size[i], q[i], group[i] = row["size"], row["q_value"], row["group"]
     adata.var[f"{key}_selected"] = np.isfinite(q)
     adata.var[f"{key}_size"] = size
     adata.var[f"{key}_q_value"] = q

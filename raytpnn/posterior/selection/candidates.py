@@ -38,6 +38,7 @@ def effects_to_test(fit: FitWithout, basis: Basis, degree: int, max_order: int =
     max_order : int
         1, 2 or 3.
     """
+    chosen: list[tuple[int, ...]]
     sizes = fit.sizes()
     p = fit.bins.n_features
     score = fit.residual * fit.weight
@@ -50,9 +51,11 @@ def effects_to_test(fit: FitWithout, basis: Basis, degree: int, max_order: int =
     else:
         along = np.concatenate([np.abs(ranks @ score.astype(np.float32)) for _, ranks in basis.chunks()])
         best = np.argpartition(-along, SCREENED)[:SCREENED]
-        chosen = sorted({(int(j),) for j in best} | set(largest[0][:LARGEST]))
+        screened: set[tuple[int, ...]] = {(int(j),) for j in best}
+        chosen = sorted(screened | set(largest[0][:LARGEST]))
     if max_order > 1 and p > 1:
-        chosen += sorted(set(screened_pairs(basis, score, degree)) | set(largest[1][:LARGEST_PAIRS]))
+        pairs: set[tuple[int, ...]] = set(screened_pairs(basis, score, degree))
+        chosen += sorted(pairs | set(largest[1][:LARGEST_PAIRS]))
     if max_order > 2:
         chosen += sorted(largest[2][:LARGEST_TRIPLES])
     return chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def is_control(name: str) -> bool:
     return CONTROLS.match(name) is not None
 
 
-def gene_selection(post: Posterior, fdr: float = 0.1, stability: int = 0, **options: object) -> pd.DataFrame:
+def gene_selection(post: Posterior, fdr: float = 0.1, stability: int = 0, **options: Any) -> pd.DataFrame:
     """Genes, and pairs of genes, whose effects are real at a false discovery rate.
 
     Parameters
@@ -48,7 +48,7 @@ def gene_selection(post: Posterior, fdr: float = 0.1, stability: int = 0, **opti
         gene of the effect's group is selected). `attrs` adds to those of the selection `verdict` (did the
         chains converge) and `left_out` (names of controls that were selected, and are not in the table).
     """
-    table = select_effects(post, fdr, **options)  # type: ignore[arg-type]
+    table = select_effects(post, fdr, **options)
     annotation = post.encoder.annotation or Annotation()
     source = dict(zip(post.names, (post.encoder.source(i) for i in range(len(post.names))), strict=True))
 

@@ -138,7 +138,7 @@ class FitWithout:
         coefficient = np.empty(len(height))
         coefficient[:-1] = draws.beta[terms.start : terms.stop] * height[:-1] / scale
         coefficient[-1] = (draws.intercept[i] - self.scaling.location) / scale
-        dispersion = float(draws.nuisance[i] / self.family.user_dispersion(np.float64(1.0), scale))
+        dispersion = float(draws.nuisance[i] / self.family.user_dispersion(np.ones(()), scale))
         return solved(
             self.family, columns, self.y, self.offset, self.weight, precision, coefficient, dispersion
         )

@@ -40,8 +40,6 @@ def fits_of_halves(post: Posterior, number: int, seed: int = 0) -> Iterator[Post
     number : int
     seed : int
     """
-    from raytpnn.posterior.posterior import Posterior
-
     rng = np.random.default_rng([seed, HALF_STREAM])
     length = Length(CHAINS, SWEEPS, SWEEPS, 1)
     prior = prior_of(post)
@@ -54,7 +52,7 @@ def fits_of_halves(post: Posterior, number: int, seed: int = 0) -> Iterator[Post
         draws = run.draws(post.bins.n_features)
         assert draws is not None
         parts = post.encoder, post.bins, post.family, post.y, weight, post.offset, post.classes
-        yield Posterior(draws, *parts, post.config)
+        yield type(post)(draws, *parts, post.config)
 
 
 def half_of(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:

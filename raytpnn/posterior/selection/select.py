@@ -188,7 +188,7 @@ def prior_of(post: Fitted) -> Prior:
 
 def kept(tested: list[Tested], q: np.ndarray, fdr: float) -> np.ndarray:
     """Places of the effects selected, the smallest q-value first; a group only where no member is."""
-    chosen = [i for i in np.lexsort(([t.p_value for t in tested], q)) if q[i] <= fdr]
+    chosen = [i for i in np.lexsort((np.array([t.p_value for t in tested]), q)) if q[i] <= fdr]
     singles = {tested[i].features[0] for i in chosen if tested[i].order == 1 and not tested[i].is_group}
     left = [i for i in chosen if not (tested[i].is_group and singles & set(tested[i].features))]
     return np.array(left, np.int64)

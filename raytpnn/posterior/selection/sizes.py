@@ -109,6 +109,7 @@ def size_of(
         f = fit.family.start(fit.y, fit.offset) + fit.offset
         residual, curvature, _ = fit.family.reference_rows(fit.y, f, ones, dispersion)
     else:
+        left_out: list[tuple[int, ...]]
         if len(features) > order:
             effect, controls = tests.basis.powers(features[0], 1), tests.controls(features, 0)
             left_out = [(feature,) for feature in features]
