@@ -254,6 +254,14 @@ def test_genes_to_publish(wide):
     assert not is_control("ERCC1")
 
 
+def test_the_report_has_a_table_of_the_selection(wide, post):
+    from raytpnn.report.page.sections.selection import selection_table
+
+    assert "effects tested are real at a false discovery rate of 10%" in selection_table(wide)
+    assert "x1" in selection_table(post)
+    assert "independent rows" in selection_table(post)
+
+
 def test_halves_keep_the_shares_of_classes_and_say_how_stable(wide):
     halves = half_of(wide.y, np.random.default_rng(0))
     assert halves.sum() == 30
