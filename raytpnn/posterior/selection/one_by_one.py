@@ -1,11 +1,12 @@
 """Wide data: features one by one, each beyond those selected before it.
 
 Where features outnumber rows, many say the same: none of them is needed beyond all others, and yet one of
-them is. So there a second question is asked, of single features: does it explain what those selected before
-it leave. The best of all features is compared with the best of all for permuted rows (Westfall and Young;
-after the first step residuals are permuted, as by Freedman and Lane). It is taken if the p-value is at most
-the rate, and so on until none is: the probability that any step is wrong is then at most the rate. No law of
-the response is assumed: with 22 rows of two classes among 54,675 features the tail of an F law is far off.
+them is. And a fit takes up so much noise that tests beyond it do not hold their rate. So there another
+question is asked, of single features: does it explain what those selected before it leave. The best of all
+features is compared with the best of all for permuted rows (Westfall and Young; after the first step
+residuals are permuted, as by Freedman and Lane). It is taken if the p-value is at most the rate, and so on
+until none is: the probability that any step is wrong is then at most the rate. No law of the response is
+assumed: with 22 rows of two classes among 54,675 features the tail of an F law is far off.
 """
 
 from __future__ import annotations

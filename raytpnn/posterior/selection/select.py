@@ -51,9 +51,11 @@ def select_effects(
     leaves of the response is compared with the effect's own features, net of others that go along with them
     (`score_tests`). Rates are controlled over all orders together, each set of features with its prior share
     (`error_rate`). Features whose ranks go along with each other at `near` or more are tested as a group too;
-    a group is given where the data do not tell its members apart. Where features outnumber rows many
-    times over, single features are also taken one by one, each beyond those before it (`one_by_one`), with
-    half of the rate for either question.
+    a group is given where the data do not tell its members apart.
+
+    With more than half as many features as rows a fit takes up so much of the noise that these tests do not
+    hold their rate. There single features are taken one by one instead, each beyond those before it and
+    against permuted rows (`one_by_one`); interactions are not tested.
 
     Parameters
     ----------
@@ -94,21 +96,21 @@ def select_effects(
         rows = rows[evenly_spaced(len(rows), MOST_ROWS)] if len(rows) else rows
     if len(rows) < 4:
         raise ValueError(f"effects cannot be tested on {len(rows)} rows; at least 4 with a weight are needed")
-    tested, tests = run_tests(post, rows, max_order, near)
-    q = q_values(tested, post.bins.n_features, prior_of(post))
+    fit, basis = FitWithout(post, rows), Basis(post.bins, rows)
+    tests = Tests(fit, basis)
     if tests.wide:
-        # Two questions share the rate.
-        q = np.minimum(2.0 * q, 1.0)
-    chosen = kept(tested, q, fdr)
-    effects = [Selected(tested[i], float(q[i]), ALL_OTHERS) for i in chosen]
-    if tests.wide:
-        effects = with_one_by_one(tests, effects, fdr, near)
+        effects, number = found_one_by_one(tests, fdr, near, seed_of(post)), post.bins.n_features
+    else:
+        tested = run_tests(tests, max_order, near)
+        q = q_values(tested, post.bins.n_features, prior_of(post))
+        effects = [Selected(tested[i], float(q[i]), ALL_OTHERS) for i in kept(tested, q, fdr)]
+        number = len(tested)
     delta = default_delta(post) if delta is None else float(delta)
     table = effect_table(post, tests, effects, delta, level)
     table.attrs = {
         "fdr": fdr,
         "delta": delta,
-        "tested": len(tested),
+        "tested": number,
         "rows": len(rows),
         "assumes": ASSUMES,
     }
@@ -138,43 +140,35 @@ class Selected(NamedTuple):
     before: tuple[int, ...] | None = None
 
 
-def with_one_by_one(tests: Tests, effects: list[Selected], fdr: float, near: float) -> list[Selected]:
-    """Add, in wide data, features beyond those selected; their near-equals are their group."""
-    first = [e.effect.features[0] for e in effects if e.effect.order == 1]
-    steps = one_by_one(tests.fit, tests.basis, first, fdr / 2.0)
-    along = near_equals(tests.basis, [step.features[0] for step in steps], near)
-    leaders = {step.features[0] for step in steps}
+def found_one_by_one(tests: Tests, fdr: float, near: float, seed: int) -> list[Selected]:
+    """Single features of wide data, each beyond those before it; their near-equals are their group."""
+    steps = one_by_one(tests.fit, tests.basis, [], fdr, seed)
+    leaders = [step.features[0] for step in steps]
     # Who is selected itself is nobody's near-equal: it has an effect beyond the other.
     group = {
         leader: tuple(f for f in members if f == leader or f not in leaders)
-        for members in along
-        for leader in leaders.intersection(members)
+        for members in near_equals(tests.basis, leaders, near)
+        for leader in set(leaders).intersection(members)
     }
-    said = {feature for e in effects for feature in e.effect.features}
-    added = [
-        Selected(
-            step,
-            min(2.0 * step.p_value, 1.0),
-            THOSE_BEFORE,
-            group.get(step.features[0], step.features),
-            (*first, *(earlier.features[0] for earlier in steps[:i])),
-        )
+    return [
+        Selected(step, step.p_value, THOSE_BEFORE, group.get(leaders[i], step.features), tuple(leaders[:i]))
         for i, step in enumerate(steps)
-        if step.features[0] not in said
     ]
-    return sorted([*effects, *added], key=lambda e: e.q_value)
 
 
-def run_tests(post: Fitted, rows: np.ndarray, max_order: int, near: float) -> tuple[list[Tested], Tests]:
+def run_tests(tests: Tests, max_order: int, near: float) -> list[Tested]:
     """Test effects and groups."""
-    fit, basis = FitWithout(post, rows), Basis(post.bins, rows)
-    tests = Tests(fit, basis)
+    fit, basis = tests.fit, tests.basis
     tested = [tests.single(own) for own in effects_to_test(fit, basis, tests.degree_of_pair, max_order)]
     singles = sorted((one for one in tested if one.order == 1), key=lambda one: one.p_value)
     by_size = tests.used[np.argsort(-tests.size)[:MOST_LEADERS]]
     leaders = dict.fromkeys([one.features[0] for one in singles[:MOST_LEADERS]] + by_size.tolist())
-    tested += [tests.group(members) for members in near_equals(basis, list(leaders), near)]
-    return tested, tests
+    return tested + [tests.group(members) for members in near_equals(basis, list(leaders), near)]
+
+
+def seed_of(post: Fitted) -> int:
+    """Seed of the run."""
+    return int(post.config.get("seed") or 0)
 
 
 def prior_of(post: Fitted) -> Prior:
@@ -200,7 +194,7 @@ def effect_table(
     """Table of some effects."""
     chosen = [e.effect for e in effects]
     variance = explained_variance(post)
-    seed = int(post.config.get("seed") or 0)
+    seed = seed_of(post)
     sizes = [
         size_of(tests, e.effect.features, e.effect.order, delta, level, variance, seed, e.before)
         for e in effects
