@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from raytpnn.data.tables.openers import add_opener
+from raytpnn.data.tables.openers import add_converter, add_opener
 
 __version__ = "0.1.0"
 
@@ -94,8 +94,18 @@ def _open_expression(path: Path) -> Table | None:
     return read_expression(path).as_table()
 
 
+def _from_anndata(X: object) -> object | None:
+    """Expression data of an AnnData object; None for anything else."""
+    if not any(cls.__module__.split(".")[0] == "anndata" for cls in type(X).__mro__):
+        return None
+    from raytpnn.expression.anndata_files import from_anndata
+
+    return from_anndata(X)
+
+
 # A file of expression data is a table too: `data`, which stands below `expression`, learns that here.
 add_opener(_open_expression)
+add_converter(_from_anndata)
 
 
 def __dir__() -> list[str]:

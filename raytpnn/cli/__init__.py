@@ -21,6 +21,7 @@ import typer
 from raytpnn.cli.commands.demo import demo
 from raytpnn.cli.commands.diagnose import diagnose
 from raytpnn.cli.commands.doctor import doctor
+from raytpnn.cli.commands.effects import effects
 from raytpnn.cli.commands.fit import fit
 from raytpnn.cli.commands.genes import genes
 from raytpnn.cli.commands.inspect import inspect
@@ -62,5 +63,19 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (inspect, tune, fit, resume, watch, repair, diagnose, predict, report, genes, doctor, demo):
+for command in (
+    inspect,
+    tune,
+    fit,
+    resume,
+    watch,
+    repair,
+    diagnose,
+    predict,
+    report,
+    effects,
+    genes,
+    doctor,
+    demo,
+):
     app.command(cls=Command)(command)

@@ -10,6 +10,7 @@ from typing import Any
 
 from raytpnn.data.encoding.bins import Bins
 from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.tables.openers import converted
 from raytpnn.data.tables.streamed_table import StreamedTable
 from raytpnn.data.tables.tables import Table, as_table
 from raytpnn.storage.places.atomic_files import part_name
@@ -82,7 +83,8 @@ def training_columns(X: Any, *columns: Any, streaming: bool | None = None) -> tu
     ----------
     X : as for `training_table`
     *columns
-        y, sample_weight, offset: values, or the name of a column of X.
+        y, sample_weight, offset: values, or the name of a column of X; of expression data, of its table of
+        samples.
     streaming : bool, optional
         As for `training_table`.
 
@@ -95,6 +97,8 @@ def training_columns(X: Any, *columns: Any, streaming: bool | None = None) -> tu
     ValueError
         If there is no column of that name, or no other column is left.
     """
+    X = converted(X)
+    columns = tuple(of_samples(X, column) for column in columns)
     table = training_table(X, streaming)
     named = [name for name in columns if isinstance(name, str)]
     try:
@@ -105,6 +109,14 @@ def training_columns(X: Any, *columns: Any, streaming: bool | None = None) -> tu
     if not rest.names:
         raise ValueError(f"X has no column left beside {', '.join(map(repr, named))}")
     return rest, *found
+
+
+def of_samples(X: Any, column: Any) -> Any:
+    """Column of the table of samples (`obs` of AnnData) that comes with expression data, if it is one."""
+    samples: Any = getattr(X, "samples", None)
+    if isinstance(column, str) and hasattr(samples, "columns") and column in samples.columns:
+        return samples[column].to_numpy()
+    return column
 
 
 class RoomForCodes:

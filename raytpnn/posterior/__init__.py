@@ -4,6 +4,7 @@ In: draws and the data they were fitted to. Out: predictions, effects, scores, t
 
 effects       What the components of f are, and which matter.
 evaluate      How good a posterior is.
+selection     Which effects are real, at a false discovery rate.
 tables        Prediction from Parquet to Parquet, for tables larger than memory.
 arviz_groups  A posterior as ArviZ wants it: named groups of labelled arrays.
 compared      The quantities that are compared between chains: one list for all callers.

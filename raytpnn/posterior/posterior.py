@@ -189,8 +189,9 @@ class Posterior(Fitted):
         -------
         DataFrame
             component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
-            inclusion (posterior probability that the component is larger than `negligible`, four standard
-            errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence).
+            inclusion (share of draws in which the component is larger than `negligible`, four standard
+            errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence). It is
+            no error rate: `select` says which effects are real.
         """
         from raytpnn.posterior.effects.columns import column_table
         from raytpnn.posterior.effects.components import component_table
@@ -256,6 +257,31 @@ class Posterior(Fitted):
         from raytpnn.posterior.effects.unexplained import unexplained_table
 
         return unexplained_table(self, order, top)
+
+    def select(
+        self,
+        fdr: float = 0.1,
+        delta: float | None = None,
+        level: float = CREDIBLE_LEVEL,
+        max_order: int = 3,
+        near: float = 0.8,
+    ) -> pd.DataFrame:
+        """Effects that are real, at a false discovery rate, with sizes, directions and q-values.
+
+        See `raytpnn.posterior.selection.select.select_effects`, which says what the rate assumes.
+        """
+        from raytpnn.posterior.selection.select import select_effects
+
+        return select_effects(self, fdr, delta, level, max_order, near)
+
+    def select_genes(self, fdr: float = 0.1, stability: int = 0, **options: Any) -> pd.DataFrame:
+        """Genes and pairs of genes whose effects are real: the table to publish.
+
+        See `raytpnn.posterior.selection.gene_selection.gene_selection`.
+        """
+        from raytpnn.posterior.selection.gene_selection import gene_selection
+
+        return gene_selection(self, fdr, stability, **options)
 
     def genes(self, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
         """Genes and combinations of genes by importance, probes of one gene together.

@@ -192,3 +192,23 @@ def test_numbers_as_target(folder):
     assert "family gaussian" in done.stderr
     done = call("predict", out, *where, "--out", folder / "age.csv")
     assert list(pd.read_csv(folder / "age.csv").columns) == ["sample", "mean", "low", "high"]
+
+
+def test_effects_are_shown_with_their_rate_and_written(folder, fitted):
+    run, _ = fitted
+    out = folder / "effects.csv"
+    done = call("effects", run, "--fdr", "0.2", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "real at a rate of 20%" in " ".join(done.stdout.split())
+    assert "Did it converge?" in done.stdout
+    assert "independent rows" in " ".join(done.stdout.split())
+    table = pd.read_csv(out)
+    assert list(table.columns[:4]) == ["rank", "gene", "probes", "order"]
+    assert np.all(table["q_value"] <= 0.2)
+    everything = call("effects", run, "--fdr", "1", "--out", folder / "all.parquet")
+    assert everything.returncode == 0, everything.stderr
+    assert len(pd.read_parquet(folder / "all.parquet")) == 2
+    assert len(table) <= 2
+    assert "q" in everything.stdout
+    assert call("effects", run, "--fdr", "0").returncode == 1
+    assert call("effects", run, "--out", "effects.xlsx").returncode == 2

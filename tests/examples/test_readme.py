@@ -34,6 +34,7 @@ SHORTER = {
     "--cv 5x2 --permute 10": "--cv 2x1 --permute 1",
     "--cv 5x5 --permute 20": "--cv 2x1 --permute 1",
     "--trials 24": "--trials 2",
+    "stability=20": "stability=1",
 }
 ELSEWHERE = {
     "python3 -m venv": "`.ci/run` does this",

@@ -5,6 +5,7 @@ In: arguments and flags. Out: text on the screen, files, an exit code.
 demo      `raytpnn demo`.
 diagnose  `raytpnn diagnose`.
 doctor    `raytpnn doctor`.
+effects   `raytpnn effects`.
 fit       `raytpnn fit`.
 genes     `raytpnn genes`.
 inspect   `raytpnn inspect`.

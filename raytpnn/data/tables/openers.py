@@ -1,8 +1,8 @@
-"""Functions that open special files, registered by the floor that reads them."""
+"""Functions that open special files and objects, registered by the floor that reads them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # The package imports this module when it is imported itself: nothing more is loaded by it.
@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from raytpnn.data.tables.tables import Table
 
     Opener = Callable[[Path], Table | None]
+    Converter = Callable[[Any], Any | None]
 
-__all__ = ["add_opener", "open_special"]
+__all__ = ["add_converter", "add_opener", "converted", "open_special"]
 
 openers: list[Opener] = []
+converters: list[Converter] = []
 
 
 def add_opener(opener: Opener) -> None:
@@ -26,3 +28,13 @@ def add_opener(opener: Opener) -> None:
 def open_special(path: Path) -> Table | None:
     """Table of a file by the first opener that knows it; None if none does."""
     return next((table for opener in openers if (table := opener(path)) is not None), None)
+
+
+def add_converter(converter: Converter) -> None:
+    """Have a function asked for what an object stands for; it returns None for those that are not its own."""
+    converters.append(converter)
+
+
+def converted(X: Any) -> Any:
+    """What an object stands for, by the first converter that knows it; itself if none does."""
+    return next((other for converter in converters if (other := converter(X)) is not None), X)

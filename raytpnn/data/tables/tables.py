@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raytpnn.data.tables.cells import NUMBER_KINDS, level_text, number_dtype, refuse_dates
+from raytpnn.data.tables.openers import converted
 
 if TYPE_CHECKING:
     from raytpnn.data.gene_symbols import Annotation
@@ -280,7 +281,7 @@ def as_table(X: Any, columns: Sequence[str] | None = None) -> Table:
 
     Parameters
     ----------
-    X : DataFrame, 2-D array or list of rows, sparse matrix, Arrow table, Expression, path or Table
+    X : DataFrame, 2-D array or list of rows, sparse matrix, Arrow table, AnnData, Expression, path or Table
         A path ends in .csv, .tsv (both also compressed: .gz, .bz2, .xz, .zst), .parquet, .pq, .feather or
         .arrow, or is one of expression data (see `raytpnn.read_expression`). Anything with
         `__arrow_c_stream__` (a Polars frame) counts as an Arrow table.
@@ -310,6 +311,7 @@ def _open(X: Any) -> Table:
     """`as_table` of all columns."""
     if isinstance(X, Table):
         return X
+    X = converted(X)
     if hasattr(X, "as_table"):
         return X.as_table()
     if isinstance(X, (str, Path)):
