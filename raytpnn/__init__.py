@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raytpnn.data.tables.openers import add_opener
+from raytpnn.posterior.extensions import add_extension
 
 __version__ = "0.1.0"
 
@@ -96,6 +97,17 @@ def _open_expression(path: Path) -> Table | None:
 
 # A file of expression data is a table too: `data`, which stands below `expression`, learns that here.
 add_opener(_open_expression)
+
+
+def _plots(post: Posterior) -> Any:
+    """Plots of a posterior."""
+    from raytpnn.report.plotting import Plots
+
+    return Plots(post)
+
+
+# `post.plot`: `posterior`, which stands below `report`, learns that here.
+add_extension("plot", _plots)
 
 
 def __dir__() -> list[str]:

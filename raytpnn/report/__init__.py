@@ -6,6 +6,7 @@ page      One self-contained HTML page about a posterior.
 plots     One file for each kind of plot.
 html      Pieces of HTML. Whatever is text is escaped here, and nowhere else.
 names     Names and numbers as they stand in plots and tables.
+plotting  `post.plot`: every plot by a short name.
 quality   How good predictions are: leave-one-out on training rows, plain on others.
 rows      Rows to look at: those of training, which are kept encoded, or new ones of the user.
 svg       Drawings of the page as inline SVG.

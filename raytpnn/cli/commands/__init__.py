@@ -8,6 +8,7 @@ doctor    `raytpnn doctor`.
 fit       `raytpnn fit`.
 genes     `raytpnn genes`.
 inspect   `raytpnn inspect`.
+new       `raytpnn new`.
 predict   `raytpnn predict`.
 repair    `raytpnn repair`.
 report    `raytpnn report`.

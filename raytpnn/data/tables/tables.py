@@ -385,6 +385,8 @@ def _open(X: Any) -> Table:
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(X):
         return SparseTable(X)
+    if hasattr(X, "collect") and not hasattr(X, "__arrow_c_stream__"):
+        raise TypeError("X is a lazy frame, of which nothing is read yet; give X.collect()")
     if hasattr(X, "__arrow_c_stream__"):
         from raytpnn.data.tables.arrow import ArrowTable
 

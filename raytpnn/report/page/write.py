@@ -127,7 +127,7 @@ def report_html(
         *([rows_section(post, looked_at, rows)] if rows is None or len(rows) else []),
         quality_section(post, result),
         *([] if validation is None else [validation_section(validation)]),
-        convergence_section(post),
+        convergence_section(post, verdict),
         fit_section(post),
     ]
     folder = files("raytpnn.report.page")

@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.convergence.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
-from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import html
 from raytpnn.report.names import number, shorten
 from raytpnn.report.svg.traces import rank_drawing, trace_drawing
-from raytpnn.report.verdict import verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from raytpnn.posterior.posterior import Posterior
+    from raytpnn.report.verdict import Verdict
 
 __all__ = ["convergence_section"]
 
 WORST = 8
 
 
-def convergence_section(post: Posterior) -> str:
+def convergence_section(post: Posterior, answer: Verdict) -> str:
     """Answer in words, figures and pictures."""
     table = post.diagnostics()
-    answer = verdict_of(comparison_of(post), table)
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
