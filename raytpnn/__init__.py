@@ -29,6 +29,7 @@ _HOMES = {
     "read_expression": "raytpnn.expression.expression",
     "read_annotation": "raytpnn.expression.annotation",
     "prepare": "raytpnn.data.preparation",
+    "write_report": "raytpnn.report.page.write",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -54,6 +55,7 @@ __all__ = [
     "sample",
     "status",
     "tune",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load
     from raytpnn.posterior.verdict import ConvergenceWarning
+    from raytpnn.report.page.write import write_report
     from raytpnn.sampling import resume, sample
     from raytpnn.storage.errors import RunError
     from raytpnn.tuning.tune import tune

@@ -85,7 +85,9 @@ class BayesianTPNN(BaseEstimator):
         if deep:
             for name, kind in SETTINGS.items():
                 given = params[name] if params.get(name) is not None else kind()()
-                params |= {f"{name}__{part.name}": getattr(given, part.name) for part in fields(given)}
+                # What is no prior is refused by `fit`, not here.
+                if isinstance(given, kind()):
+                    params |= {f"{name}__{part.name}": getattr(given, part.name) for part in fields(given)}
         return params
 
     def set_params(self, **params: Any) -> BayesianTPNN:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.data.tables.cells import is_missing, numbers_or_text
+from raytpnn.data.tables.cells import is_missing, is_number, numbers_or_text
 from raytpnn.data.tables.tables import quoted, series_values
-from raytpnn.data.tables.text_columns import judge_text
 from raytpnn.families import Family
 
 __all__ = ["Response", "as_offset", "as_response", "as_weights", "more_than_two"]
@@ -75,9 +74,9 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
     if family.binary:
         return two_classes(values, truth)
     if not numeric:
-        judge_text(values, "y")
+        row = next((i for i, cell in enumerate(values) if not is_number(str(cell))), 0)
         raise ValueError(
-            f"y holds the text {values[0]!r} in row 0; family {family.name!r} needs numbers"
+            f"y holds the text {values[row]!r} in row {row}; family {family.name!r} needs numbers"
             " (two classes are for family 'bernoulli')"
         )
     problem = family.problem(values)

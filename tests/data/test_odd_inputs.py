@@ -297,5 +297,5 @@ def test_three_levels_point_to_one_against_the_others():
 
 def test_a_stray_cell_of_the_target_is_named():
     y = np.array([*map(str, range(99)), "12O"], dtype=object)
-    with pytest.raises(ValueError, match="column 'y' holds numbers, but row 99 holds '12O'"):
+    with pytest.raises(ValueError, match="y holds the text '12O' in row 99; family 'gaussian' needs numbers"):
         as_response(y, get_family("gaussian"), 100)
