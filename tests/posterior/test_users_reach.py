@@ -161,3 +161,12 @@ def test_names_of_target_and_data_are_kept(tmp_path):
     assert raytpnn.load(tmp_path / "run").config["target_name"] == "price"
     assert "price (gaussian)" in post.summary().title
     assert classes()[0].config.get("target_name") is None
+
+
+def test_notebooks_show_leave_one_out_and_cross_validation():
+    post, X, y = mixed()
+    text = post.loo()._repr_html_()
+    assert f"{post.loo().elpd:.1f}" in text
+    found = raytpnn.cross_validate(X[["age"]], y, cv="2x1", chains=1, warmup=20, draws=30)
+    assert "<table>" in found._repr_html_()
+    assert "RMSE" in found._repr_html_().upper()
