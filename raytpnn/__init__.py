@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raytpnn.data.tables.openers import add_converter, add_opener
+from raytpnn.posterior.extensions import add_extension
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _HOMES = {
     "read_expression": "raytpnn.expression.expression",
     "read_annotation": "raytpnn.expression.annotation",
     "prepare": "raytpnn.data.preparation",
+    "write_report": "raytpnn.report.page.write",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -53,6 +55,7 @@ __all__ = [
     "sample",
     "status",
     "tune",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.posterior.storage import load
     from raytpnn.posterior.verdict import ConvergenceWarning
+    from raytpnn.report.page.write import write_report
     from raytpnn.sampling import resume, sample
     from raytpnn.storage.errors import RunError
     from raytpnn.tuning.tune import tune
@@ -106,6 +110,17 @@ def _from_anndata(X: object) -> object | None:
 # A file of expression data is a table too: `data`, which stands below `expression`, learns that here.
 add_opener(_open_expression)
 add_converter(_from_anndata)
+
+
+def _plots(post: Posterior) -> Any:
+    """Plots of a posterior."""
+    from raytpnn.report.plotting import Plots
+
+    return Plots(post)
+
+
+# `post.plot`: `posterior`, which stands below `report`, learns that here.
+add_extension("plot", _plots)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raytpnn.data.response import Response
+from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.options.definition import CLASSIFIER, REGRESSOR, SAMPLE, EstimatorOptions, RegressorOptions
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
@@ -25,6 +27,22 @@ if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["BayesianTPNNClassifier", "BayesianTPNNRegressor"]
+
+
+def _prior() -> Any:
+    from raytpnn.model.prior import Prior
+
+    return Prior
+
+
+def _moves() -> Any:
+    from raytpnn.engine.moves.options import Moves
+
+    return Moves
+
+
+# Parameters whose fields are parameters too.
+SETTINGS = {"prior": _prior, "moves": _moves}
 
 
 class BayesianTPNN(BaseEstimator):
@@ -60,6 +78,35 @@ class BayesianTPNN(BaseEstimator):
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         return super(BayesianTPNN, self._to_show())._repr_mimebundle_(**options)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep`, those of the prior and the moves too: "prior__K_max"."""
+        params = super().get_params(deep=False)
+        if deep:
+            for name, kind in SETTINGS.items():
+                given = params[name] if params.get(name) is not None else kind()()
+                # What is no prior is refused by `fit`, not here.
+                if isinstance(given, kind()):
+                    params |= {f"{name}__{part.name}": getattr(given, part.name) for part in fields(given)}
+        return params
+
+    def set_params(self, **params: Any) -> BayesianTPNN:
+        """Set parameters; "prior__K_max" sets a field of the prior, so that a grid can go over it."""
+        plain = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**plain)
+        for name, value in params.items():
+            whole, mark, part = name.partition("__")
+            if not mark:
+                continue
+            if whole not in SETTINGS:
+                raise ValueError(f"there is no parameter {name!r}; {', '.join(SETTINGS)} have parts")
+            given = getattr(self, whole)
+            setattr(self, whole, replace(SETTINGS[whole]()() if given is None else given, **{part: value}))
+        return self
+
+    def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
+        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
+        return self.posterior_.interval(self._rows(X), level, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -119,6 +166,22 @@ class BayesianTPNN(BaseEstimator):
             if len(X) == 0:
                 check_array(X, dtype=None, ensure_all_finite=False)
             return X
+        if hasattr(X, "collect") and hasattr(X, "lazy"):
+            raise TypeError("X is a lazy frame, of which nothing is read yet; give X.collect()")
+        if hasattr(X, "__arrow_c_stream__"):
+            # Arrow tables and Polars frames keep their names and types.
+            from raytpnn.data.tables.tables import as_table
+
+            frame = as_table(X)
+            names = np.asarray(frame.names, dtype=object)
+            if reset:
+                self.n_features_in_, self.feature_names_in_ = len(names), names
+            elif len(names) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(names)} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_}"
+                )
+            return frame
         table = validate_data(
             self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite="allow-nan"
         )

@@ -140,6 +140,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         config = SAMPLE.saved(asked) | settings_of(plan)
         config |= {"encode_seconds": time.monotonic() - begin}
         config |= {"target_rhat": setup.goal.rhat, "target_ess": setup.goal.ess}
+        config |= names_of(X, y)
         helper.finish()
         setup.reporter.expect(length.sweeps, length.warmup, length.until)
         ledger = new_ledger(length)
@@ -168,6 +169,17 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
     )
     warn_unless_converged(posterior)
     return posterior
+
+
+def names_of(X: Any, y: Any) -> dict[str, str]:
+    """What the response and the data are called, as far as they say: for people, in the report."""
+    names = {}
+    target = y if isinstance(y, str) else getattr(y, "name", None)
+    if isinstance(target, str) and target:
+        names["target_name"] = target
+    if isinstance(X, (str, os.PathLike)):
+        names["data_name"] = os.path.basename(os.fspath(X))
+    return names
 
 
 def _training_rows(

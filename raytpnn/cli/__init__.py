@@ -14,6 +14,7 @@ note      `RUN/command.json`: what the command line knows about a run that the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from raytpnn.cli.commands.effects import effects
 from raytpnn.cli.commands.fit import fit
 from raytpnn.cli.commands.genes import genes
 from raytpnn.cli.commands.inspect import inspect
+from raytpnn.cli.commands.new import new
 from raytpnn.cli.commands.predict import predict
 from raytpnn.cli.commands.repair import repair
 from raytpnn.cli.commands.report import report
@@ -63,19 +65,22 @@ def main(
     """Bayesian tensor product neural networks: interpretable regression with credible bands."""
 
 
-for command in (
-    inspect,
-    tune,
-    fit,
-    resume,
-    watch,
-    repair,
-    diagnose,
-    predict,
-    report,
-    effects,
-    genes,
-    doctor,
-    demo,
-):
-    app.command(cls=Command)(command)
+# Each command in the order in which it is used, with an example.
+EXAMPLES: dict[Callable[..., None], str] = {
+    inspect: "raytpnn inspect GSE4107_series_matrix.txt.gz",
+    new: "raytpnn new fit.toml --data homes.csv --target price",
+    tune: "raytpnn tune homes.csv --target price --out search --trials 24",
+    fit: "raytpnn fit homes.csv --target price --out run",
+    resume: "raytpnn resume run --max-sweeps 50000",
+    watch: "raytpnn watch run",
+    repair: "raytpnn repair run",
+    diagnose: "raytpnn diagnose run",
+    predict: "raytpnn predict run new.csv --out predictions.csv --keep id",
+    report: "raytpnn report run --out report.html",
+    effects: "raytpnn effects run --fdr 0.1",
+    genes: "raytpnn genes run --out genes.csv",
+    doctor: "raytpnn doctor",
+    demo: "raytpnn demo",
+}
+for command, example in EXAMPLES.items():
+    app.command(cls=Command, epilog=f"Example: `{example}`")(command)

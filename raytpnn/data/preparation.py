@@ -97,14 +97,14 @@ class Preparation:
         evidence = f"(99% of values are below {high:.3g}; in training below {self.high:.3g})"
         if self.high > LINEAR_ABOVE and high < LINEAR_ABOVE / 3:
             warnings.warn(
-                f"these values look like logarithms, those of training did not {evidence}: give them on "
-                "the scale of the training data",
+                f"these values are far smaller than those of training {evidence}: they may be logarithms. "
+                "Give them on the scale of the training data",
                 stacklevel=5,
             )
         elif self.high < LINEAR_ABOVE / 3 and high > LINEAR_ABOVE:
             warnings.warn(
-                f"these values do not look like logarithms, those of training did {evidence}: give them on "
-                "the scale of the training data",
+                f"these values are far larger than those of training {evidence}: they may not be "
+                "logarithms. Give them on the scale of the training data",
                 stacklevel=5,
             )
 
@@ -254,13 +254,21 @@ def choose_scale(table: Table, log2: str) -> tuple[str, str, float]:
     linear = high > LINEAR_ABOVE or (span > 50.0 and quartile > 0.0)
     seen = f"99% of values are at most {high:.4g}"
     if log2 == "no" or (log2 == "auto" and not linear):
-        return "as it is", "as asked" if log2 == "no" else f"since {seen}: they look like logarithms", high
+        return "as it is", "as asked" if log2 == "no" else f"since {seen}{small_values(values)}", high
     low = min(
         float(np.nanmin(x)) for _, x in blocks(table, np.arange(len(table.names))) if not np.isnan(x).all()
     )
     scale = "log2" if low > 0.0 else "log2p1" if low == 0.0 else "glog2"
     reason = "as asked" if log2 == "yes" else f"since {seen}"
     return scale, reason if low > 0.0 else f"{reason} and the smallest is {low:.4g}", high
+
+
+def small_values(values: np.ndarray) -> str:
+    """What values that are not counts or intensities look like; `values` ascend."""
+    below = float(np.mean(values < 0.0))
+    if 0.2 < below < 0.8:
+        return f" and {below:.0%} are below 0: they look like z-scores or log ratios"
+    return ": they look like logarithms"
 
 
 class Survey:

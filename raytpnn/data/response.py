@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from raytpnn.data.tables.cells import is_missing, numbers_or_text
+from raytpnn.data.tables.cells import is_missing, is_number, numbers_or_text
 from raytpnn.data.tables.tables import quoted, series_values
 from raytpnn.families import Family
 
-__all__ = ["Response", "as_offset", "as_response", "as_weights"]
+__all__ = ["Response", "as_offset", "as_response", "as_weights", "more_than_two"]
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,25 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
     if family.binary:
         return two_classes(values, truth)
     if not numeric:
+        row = next((i for i, cell in enumerate(values) if not is_number(str(cell))), 0)
         raise ValueError(
-            f"y holds the text {values[0]!r} in row 0; family {family.name!r} needs numbers"
+            f"y holds the text {values[row]!r} in row {row}; family {family.name!r} needs numbers"
             " (two classes are for family 'bernoulli')"
         )
     problem = family.problem(values)
     if problem:
         raise ValueError(f"y does not suit family {family.name!r}: {problem}")
+    refuse_constant(values)
     return Response(values)
+
+
+def refuse_constant(values: np.ndarray) -> None:
+    """Raise if every row has the same number: there is nothing to explain, and chains would agree on it."""
+    if len(values) > 1 and np.all(values == values[0]):
+        raise ValueError(
+            f"y is {values[0]:g} in all {len(values):,} rows: there is nothing to learn. Give another "
+            "target, or rows in which it differs"
+        )
 
 
 def refuse_length(length: int, n_rows: int) -> None:
@@ -98,8 +110,22 @@ def two_classes(values: np.ndarray, truth: bool) -> Response:
     if len(found) != 2:
         listed = quoted(found) if found and isinstance(found[0], str) else few(found)
         classes = "1 class" if len(found) == 1 else f"{len(found)} classes"
-        raise ValueError(f"family 'bernoulli' needs exactly two classes in y; found {classes}: {listed}")
+        advice = f"; {more_than_two(found)}" if len(found) > 2 else ""
+        raise ValueError(
+            f"family 'bernoulli' needs exactly two classes in y; found {classes}: {listed}{advice}"
+        )
     return Response((values == found[1]).astype(np.float64), (found[0], found[1]))
+
+
+def more_than_two(found: Sequence[Any]) -> str:
+    """What to do with a target of more than two classes."""
+    from raytpnn.families import FAMILIES
+
+    one = found[0]
+    against = f"model one against the others: --positive {one}, or in Python y == {one!r}"
+    if "multinomial" in FAMILIES:
+        return f"family 'multinomial' models all of them; or {against}"
+    return against
 
 
 def few(found: list[Any], limit: int = 5) -> str:

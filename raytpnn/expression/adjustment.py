@@ -41,12 +41,15 @@ class Covariate:
         Of a group; empty for a number.
     location, scale : float
         Of a number: mean and standard deviation over the training samples.
+    shares : tuple of float
+        Of a group: share of each level among the training samples: it stands for a level that is not known.
     """
 
     name: str
     levels: tuple[str, ...] = ()
     location: float = 0.0
     scale: float = 1.0
+    shares: tuple[float, ...] = ()
 
     @staticmethod
     def of(name: str, cells: np.ndarray) -> Covariate:
@@ -68,10 +71,12 @@ class Covariate:
                 f"covariate {name!r} is text with {len(levels)} levels in {len(known)} samples: too many "
                 "for groups"
             )
-        return Covariate(name, tuple(levels))
+        plain = [plain_level(cell) for cell in known]
+        shares = tuple(plain.count(level) / len(plain) for level in levels)
+        return Covariate(name, tuple(levels), shares=shares)
 
     def design(self, cells: np.ndarray) -> np.ndarray:
-        """Columns of the small model, (n, k); 0 where the covariate is missing."""
+        """Columns of the small model, (n, k): the average where the covariate is missing or not known."""
         missing = is_missing(cells)
         if not self.levels:
             if cells.dtype.kind != "f":
@@ -88,9 +93,13 @@ class Covariate:
                 f"{quoted(unseen)}",
                 stacklevel=4,
             )
-        return np.array([[float(text == level) for level in self.levels] for text in plain]).reshape(
-            len(cells), -1
-        )
+        # Runs of earlier versions do not have the shares.
+        average = list(self.shares) or [0.0] * len(self.levels)
+        rows = [
+            [float(text == level) for level in self.levels] if text in self.levels else average
+            for text in plain
+        ]
+        return np.array(rows).reshape(len(cells), -1)
 
 
 @dataclass(frozen=True)
@@ -156,7 +165,10 @@ class Adjustment:
     @staticmethod
     def from_json(stored: dict[str, Any]) -> Adjustment:
         """Take back what `as_json` gave."""
-        covariates = tuple(Covariate(**c | {"levels": tuple(c["levels"])}) for c in stored["covariates"])
+        covariates = tuple(
+            Covariate(**c | {"levels": tuple(c["levels"]), "shares": tuple(c.get("shares", ()))})
+            for c in stored["covariates"]
+        )
         return Adjustment(covariates, tuple(stored["coefficients"]), float(stored["centre"]))
 
 

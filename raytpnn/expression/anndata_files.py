@@ -55,7 +55,9 @@ def read_h5(path: Path, layer: str | None = None) -> Expression:
     with file:
         try:
             return (
-                from_10x(file, path) if "matrix" in file and "X" not in file else from_h5ad(file, path, layer)
+                from_10x(file, path, layer)
+                if "matrix" in file and "X" not in file
+                else from_h5ad(file, path, layer)
             )
         except (KeyError, OSError) as problem:
             raise ValueError(f"{str(path)!r} is damaged or no AnnData file: {problem}") from None
@@ -87,8 +89,15 @@ def from_h5ad(file: Any, path: Path, layer: str | None) -> Expression:
     return assemble(values, ids, samples, path.name, [], annotation_of(ids, genes))
 
 
-def from_10x(file: Any, path: Path) -> Expression:
-    """Content of a 10x .h5 file (Cell Ranger 3 or later): features x cells, compressed by cell."""
+GENES = "Gene Expression"
+
+
+def from_10x(file: Any, path: Path, layer: str | None = None) -> Expression:
+    """Content of a 10x .h5 file (Cell Ranger 3 or later): features x cells, compressed by cell.
+
+    Files of several types of features (antibodies, guides) give those of genes, or of the type that `layer`
+    names; what is left out is told.
+    """
     import pandas as pd
     from scipy import sparse
 
@@ -100,7 +109,32 @@ def from_10x(file: Any, path: Path) -> Expression:
     ids = texts(features["id"][:])
     symbols = dict(zip(ids, texts(features["name"][:]), strict=True)) if "name" in features else {}
     samples = pd.DataFrame(index=pd.Index(texts(group["barcodes"][:]), name="sample"))
-    return assemble(values, ids, samples, path.name, [], Annotation(symbols))
+    kinds = texts(features["feature_type"][:]) if "feature_type" in features else [GENES] * n_features
+    keep, notes = features_of_type(kinds, layer, path)
+    if not keep.all():
+        values, ids = (
+            values[:, np.flatnonzero(keep)],
+            [name for name, kept in zip(ids, keep, strict=True) if kept],
+        )
+    return assemble(values, ids, samples, path.name, notes, Annotation(symbols))
+
+
+def features_of_type(kinds: list[str], layer: str | None, path: Path) -> tuple[np.ndarray, list[str]]:
+    """Which features of a 10x file are taken, (p,) bool, and what to tell of the others."""
+    different = sorted(set(kinds))
+    wanted = layer or (GENES if GENES in different else different[0] if len(different) == 1 else None)
+    if wanted not in different:
+        raise ValueError(
+            f"{str(path)!r} has features of the types {quoted(different)}; choose one with --layer "
+            f"(layer= in Python), not {wanted!r}"
+        )
+    keep = np.array([kind == wanted for kind in kinds])
+    if keep.all():
+        return keep, []
+    others = ", ".join(f"{kinds.count(kind):,} of type {kind!r}" for kind in different if kind != wanted)
+    return keep, [
+        f"took {int(keep.sum()):,} features of type {wanted!r}; left out {others} (--layer takes one)"
+    ]
 
 
 def read_values(item: Any) -> Any:

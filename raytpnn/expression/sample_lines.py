@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "as_cells", "sample_table"]
 
 # How sheets and GEO say that a value is not known, in lower case.
-UNKNOWN = ("", "na", "n/a", "nan", "none", "null", "--", "-", "not available", "unknown")
+UNKNOWN = ("", "na", "n/a", "nan", "not available")
+# Missing among numbers; among text a level: "treatment: none" are the controls.
+UNKNOWN_NUMBER = ("none", "null", "unknown", "--", "-", ".", "?")
 JOINT = " | "
 
 
@@ -69,13 +71,17 @@ def sample_table(lines: Sequence[tuple[str, Sequence[str]]], ids: Sequence[str])
 def as_cells(texts: Sequence[Any]) -> np.ndarray:
     """Cells of a column given as text: numbers if all known ones are, else text with None for unknown.
 
+    "none", "null", "unknown" and dashes are missing numbers, and levels among text.
+
     Returns
     -------
     (n,) float64, or (n,) object
     """
     cells = [None if str(text).strip().lower() in UNKNOWN else " ".join(str(text).split()) for text in texts]
     try:
-        numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
+        numbers = np.array(
+            [np.nan if cell is None or cell.lower() in UNKNOWN_NUMBER else float(cell) for cell in cells]
+        )
     except ValueError:
         return np.array(cells, dtype=object)
     return numbers if np.isfinite(numbers).any() else np.array(cells, dtype=object)

@@ -8,9 +8,11 @@ selection     Which effects are real, at a false discovery rate.
 tables        Prediction from Parquet to Parquet, for tables larger than memory.
 arviz_groups  A posterior as ArviZ wants it: named groups of labelled arrays.
 compared      The quantities that are compared between chains: one list for all callers.
+extensions    What floors above add to a posterior: `plot`.
 fitted        Draws with the data they were fitted to, laid out for questions.
 posterior     What `raytpnn.sample` gives back: draws, and everything a person asks of them.
 storage       A posterior on disk, readable with JSON and Arrow alone.
 subset_words  What a run did with subsets of its rows, in words.
+summary       A posterior in a few lines: for `print`, and for notebooks.
 verdict       Whether the chains of a posterior converged: one answer, from one table, for all callers.
 """

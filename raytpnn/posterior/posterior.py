@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from raytpnn.data.encoding.encoder import Encoder
     from raytpnn.draws.draws import Draws
     from raytpnn.posterior.evaluate.loo import Loo
+    from raytpnn.posterior.summary import Summary
 
 __all__ = ["Posterior"]
 
@@ -123,6 +124,10 @@ class Posterior(Fitted):
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
         return self.quantile(X, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], offset)
 
+    def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
+        """Give the predictive interval, as `interval` does, (n, 2)."""
+        return self.interval(X, level, offset)
+
     def log_density(self, X: Any, y: Any, offset: Any = None) -> np.ndarray:
         """Log predictive density (or probability) of responses y, (n,): of the mixture over draws.
 
@@ -224,8 +229,13 @@ class Posterior(Fitted):
         codes, _ = self.encode_rows(X, None)
         return contributions(self.predictor, self.norms, codes, self.names, top)
 
-    def shapley(self, X: Any, used_only: bool = False, level: float | None = None) -> pd.DataFrame:
+    def shapley(
+        self, X: Any, used_only: bool = False, level: float | None = None, by: str = "feature"
+    ) -> pd.DataFrame:
         """Exact Shapley values of f, a column an encoded feature: the posterior means.
+
+        With `by="column"`, input columns are the players of the game: an effect over levels of two columns is
+        shared by these two, however many levels it holds. One column each, without intervals.
 
         With `used_only`, features that no draw uses, whose value is 0, are left out. With `level`, every
         feature has three columns, (feature, "mean"), (feature, "low") and (feature, "high"): the mean and the
@@ -235,6 +245,14 @@ class Posterior(Fitted):
         from raytpnn.posterior.effects.shapley import shapley_intervals
 
         codes, _ = self.encode_rows(X, None)
+        if by == "column":
+            from raytpnn.posterior.effects.columns import column_shapley
+
+            if level is not None:
+                raise ValueError("Shapley values by column have no intervals; leave out level, or by")
+            return column_shapley(self.predictor, self.encoder, codes, used_only)
+        if by != "feature":
+            raise ValueError(f"Shapley values are by 'feature' or by 'column', not by {by!r}")
         if level is None:
             return shapley(self.predictor, codes, self.names, used_only)
         return shapley_intervals(self.predictor, codes, self.names, level, used_only)
@@ -302,6 +320,42 @@ class Posterior(Fitted):
 
         known = annotation if isinstance(annotation, Annotation) else read_annotation(annotation)
         return self._with(encoder=replace(self.encoder, annotation=known.about(self.encoder.input_names)))
+
+    def to_shap(self, X: Any) -> Any:
+        """Exact Shapley values by column as a `shap.Explanation`, for shap's own plots (extra `shap`).
+
+        Raises
+        ------
+        ImportError
+            If shap is not installed.
+        """
+        from raytpnn.posterior.effects.columns import shap_explanation
+
+        return shap_explanation(self, X)
+
+    # What people look at
+
+    @property
+    def plot(self) -> Any:
+        """Plots: `post.plot.effect("bmi")`, `post.plot.importance()`; see `raytpnn.report.plotting.Plots`."""
+        from raytpnn.posterior.extensions import extension
+
+        return extension("plot", self)
+
+    def summary(self, top: int = 10) -> Summary:
+        """Say in a few lines what was fitted, whether the chains agree, and which effects lead.
+
+        Parameters
+        ----------
+        top : int
+            Effects that are listed.
+        """
+        from raytpnn.posterior.summary import summary_of
+
+        return summary_of(self, top)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     # The draws themselves
 

@@ -1,4 +1,4 @@
-"""What a person looks at: plots and the HTML page. Plots need matplotlib: pip install 'raytpnn[report]'.
+"""What a person looks at: plots and the HTML page; they need 'raytpnn[report]'.
 
 In: a posterior. Out: matplotlib axes, or one HTML file.
 
@@ -6,9 +6,10 @@ page      One self-contained HTML page about a posterior.
 plots     One file for each kind of plot.
 html      Pieces of HTML. Whatever is text is escaped here, and nowhere else.
 names     Names and numbers as they stand in plots and tables.
-pictures  Figures as text to put into a page.
+plotting  `post.plot`: every plot by a short name.
 quality   How good predictions are: leave-one-out on training rows, plain on others.
 rows      Rows to look at: those of training, which are kept encoded, or new ones of the user.
+svg       Drawings of the page as inline SVG.
 verdict   Did the chains converge: the answer of `raytpnn.convergence.advice`, with its reasons.
 """
 

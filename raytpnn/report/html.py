@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
-__all__ = ["bullets", "figures", "heading", "note", "paragraph", "section", "table", "verdict"]
+__all__ = [
+    "bullets",
+    "data",
+    "drawings",
+    "heading",
+    "long_table",
+    "note",
+    "paragraph",
+    "prose",
+    "section",
+    "table",
+    "verdict",
+]
+
+
+def prose(text: str) -> str:
+    """Escape plain text; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def data(anchor: str, content: Any) -> str:
+    """Embed data for the script of the page."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Nothing in it can end the element or begin another one.
+    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f'<script type="application/json" id="{escape(anchor, quote=True)}">{text}</script>'
 
 
 def paragraph(text: str) -> str:
     """Give a paragraph of plain text."""
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{prose(text)}</p>"
 
 
 def note(text: str) -> str:
     """Give a paragraph of small print."""
-    return f'<p class="note">{escape(text)}</p>'
+    return f'<p class="note">{prose(text)}</p>'
 
 
 def heading(text: str) -> str:
@@ -25,7 +53,7 @@ def heading(text: str) -> str:
 
 def bullets(items: Iterable[str]) -> str:
     """Give a list of plain texts; nothing without any."""
-    rows = "\n".join(f"<li>{escape(item)}</li>" for item in items)
+    rows = "\n".join(f"<li>{prose(item)}</li>" for item in items)
     return f"<ul>\n{rows}\n</ul>" if rows else ""
 
 
@@ -44,7 +72,7 @@ def verdict(state: str, headline: str, reasons: Sequence[str]) -> str:
     rows = "\n".join(paragraph(reason) for reason in reasons)
     return (
         f'<div class="verdict {escape(state, quote=True)}" role="note">\n'
-        f"<p><strong>{escape(headline)}</strong></p>\n{rows}\n</div>"
+        f"<p><strong>{prose(headline)}</strong></p>\n{rows}\n</div>"
     )
 
 
@@ -77,20 +105,45 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str, w
     )
 
 
-def figures(drawn: Iterable[tuple[str, str, str]]) -> str:
-    """Give pictures side by side where there is room.
+def long_table(
+    anchor: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str, shown: int = 12
+) -> str:
+    """Give a table that the script of the page can search, sort and show all of; without it, the first rows.
 
     Parameters
     ----------
-    drawn : iterable of (address, alternative text, caption)
-        The address is a data: URI.
+    anchor : str
+        What the id of its data begins with.
+    columns : sequence of k str
+    rows : sequence of k str each
+    caption : str
+    shown : int
+        Rows that stand in the page itself.
+    """
+    label = escape(anchor, quote=True)
+    first = table(columns, rows[:shown], caption)
+    if len(rows) <= shown:
+        return first
+    everything = data(f"{anchor}-data", [list(row) for row in rows])
+    return f'<div class="long" data-source="{label}-data">\n{first}\n</div>\n{everything}'
+
+
+def drawings(drawn: Iterable[tuple[str, str]], large: bool = False) -> str:
+    """Give drawings side by side where there is room.
+
+    Parameters
+    ----------
+    drawn : iterable of (SVG, caption)
+    large : bool
+        Whether they take all the width of a column of text.
     """
     parts = [
-        f'<figure>\n<img src="{escape(address, quote=True)}" alt="{escape(alt, quote=True)}">\n'
-        f"<figcaption>{escape(caption)}</figcaption>\n</figure>"
-        for address, alt, caption in drawn
+        f'<figure>\n<div class="drawing" tabindex="0">{picture}'
+        '<output class="value" aria-live="polite"></output>'
+        f"</div>\n<figcaption>{prose(caption)}</figcaption>\n</figure>"
+        for picture, caption in drawn
     ]
     if not parts:
         return ""
     inner = "\n".join(parts)
-    return f'<div class="figures">\n{inner}\n</div>'
+    return f'<div class="figures{" large" if large else ""}">\n{inner}\n</div>'

@@ -45,6 +45,18 @@ class CrossValidation:
     family: str
     classes: tuple | None = None
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from raytpnn.validation.text import SCORE_COLUMNS, score_rows, sentences
+
+        head = "".join(f"<th>{escape(str(name))}</th>" for name in SCORE_COLUMNS)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in score_rows(self)
+        )
+        told = "".join(f"<li>{escape(line)}</li>" for line in sentences(self))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{told}</ul>"
+
     @property
     def binary(self) -> bool:
         """Whether there are two classes."""

@@ -229,8 +229,10 @@ def test_one_feature_two_rows():
 
 def test_duplicated_rows_and_constant_response():
     X = np.repeat([[1.0, 2.0], [3.0, 1.0]], 20, axis=0)
-    post = raytpnn.sample(X, np.repeat([1.0, 1.0], 20), **SHORT)
-    np.testing.assert_allclose(post.predict(X), 1.0, atol=0.5)
+    with pytest.raises(ValueError, match="y is 1 in all 40 rows: there is nothing to learn"):
+        raytpnn.sample(X, np.repeat([1.0, 1.0], 20), **SHORT)
+    post = raytpnn.sample(X, np.repeat([1.0, 2.0], 20), **SHORT)
+    np.testing.assert_allclose(post.predict(X), np.repeat([1.0, 2.0], 20), atol=0.5)
 
 
 def test_a_feature_with_one_value_is_dropped_with_a_warning():

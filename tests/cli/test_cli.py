@@ -101,7 +101,7 @@ def test_bad_input_is_one_line_and_exit_code_1(data, tmp_path, options, message)
         ("bad.parquet", b"not parquet", "cannot read"),
         ("bad.feather", b"not arrow", "cannot read"),
         ("empty.csv", b"", "is empty"),
-        ("long.csv", b"a,y\n1,2\n3,4,5\n6,7\n", "cannot read"),
+        ("long.csv", b"a,y\n1,2\n3,4,5\n6,7\n", "line 3: it has 3 values for 2 columns"),
     ],
 )
 def test_unreadable_files_are_named(tmp_path, name, content, message):

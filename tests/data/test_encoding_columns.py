@@ -74,7 +74,7 @@ def test_identifiers_are_refused():
 def test_numbers_spoilt_by_a_mark_for_missing():
     column = [str(i / 7) for i in range(400)]
     column[17] = "?"
-    with pytest.raises(ValueError, match=r"column 'x' is text.*reads as numbers, but not '\?'"):
+    with pytest.raises(ValueError, match=r"column 'x' holds numbers, but row 17 holds '\?'"):
         Encoder.fit(pd.DataFrame({"x": column}))
 
 

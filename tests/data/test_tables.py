@@ -348,9 +348,9 @@ def test_files_that_cannot_be_read(tmp_path):
         as_table(write("t.csv", ""))
     with pytest.raises(ValueError, match="more than one column is called 'a'"):
         as_table(write("twice.csv", "a,b,a\n1,2,3\n"))
-    with pytest.raises(ValueError, match=r"cannot read .*ragged\.csv"):
+    with pytest.raises(ValueError, match=r"ragged\.csv.*line 3: it has 4 values for 2 columns"):
         as_table(write("ragged.csv", "a,b\n1,2\n1,2,3,4\n")).select([0, 1])
-    with pytest.raises(ValueError, match=r"cannot read .*long\.csv"):
+    with pytest.raises(ValueError, match=r"long\.csv.*line 2: it has 3 values for 2 columns"):
         as_table(write("long.csv", "a,b\n1,2,3\n4,5,6\n")).select([0, 1])
     with pytest.raises(
         ValueError, match=r"cut\.csv', line 3: it has 1 values for 2 columns, and the file ends"
@@ -369,8 +369,11 @@ def test_short_lines_within_a_file_are_told_and_their_ends_missing(tmp_path):
         table = as_table(path)
     same(table.column(0), [1.0, 3.0, 4.0])
     same(table.column(2), ["x", None, "y"])
+    with pytest.warns(UserWarning, match="'b': numbers with decimal commas"):
+        same(table.column(1), [2.5, None, 5.0])
     path.write_text('a,b,c\n1,"2,5\n",x\n\n4,5,y')
-    assert as_table(path).n_rows == 2
+    with pytest.warns(UserWarning, match="decimal commas"):
+        assert as_table(path).n_rows == 2
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zst"])

@@ -1,4 +1,4 @@
-"""Every code block of README runs as it stands, on small data under the names that the page uses.
+"""Every code block of README and of the guide runs as it stands, on small data under the names that it uses.
 
 What takes long is made short by `SHORTER`, what needs another machine is named in `ELSEWHERE` with the test
 that runs it. A block that is in neither list and does not run fails.
@@ -6,9 +6,11 @@ that runs it. A block that is in neither list and does not run fails.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +22,10 @@ from support.readme import ROOT, blocks, commands
 
 import raytpnn
 
-PAGE = "README.md"
+PAGES = (
+    "README.md",
+    *sorted(f"examples/guide/{page.name}" for page in (ROOT / "examples/guide").glob("*.md")),
+)
 SHORTER = {
     "chains=16": "chains=2",
     "chains=64": "chains=2",
@@ -92,11 +97,21 @@ def page(tmp_path, monkeypatch):
 
 
 def python_blocks():
-    return [pytest.param(b, id=b.title) for b in blocks(PAGE) if b.language == "python"]
+    return [
+        pytest.param(b, id=f"{Path(page).stem}-{b.title}")
+        for page in PAGES
+        for b in blocks(page)
+        if b.language == "python"
+    ]
 
 
 def shell_blocks():
-    return [pytest.param(b, id=b.title) for b in blocks(PAGE) if b.language == ""]
+    return [
+        pytest.param(b, id=f"{Path(page).stem}-{b.title}")
+        for page in PAGES
+        for b in blocks(page)
+        if b.language == ""
+    ]
 
 
 def quick_sample(X, y, **options):
@@ -108,7 +123,7 @@ def quick_sample(X, y, **options):
 
 def test_lists_are_about_the_page():
     """Nothing is made short, or left to another test, that README no longer has."""
-    text = " ".join("".join(block.text for block in blocks(PAGE)).split())
+    text = " ".join("".join(block.text for page in PAGES for block in blocks(page)).split())
     for long, quick in SHORTER.items():
         assert long in text, long
         text = text.replace(long, quick)
@@ -134,7 +149,7 @@ def test_python(block, page):
     names["raytpnn"].sample = sample
     if block.text.startswith("import"):
         # The block imports the package itself: what it names is put in its place.
-        block = block._replace(text=block.text.removeprefix("import raytpnn\n"))
+        block = block._replace(text=block.text.replace("import raytpnn\n", "", 1))
     if block.text.startswith("post."):
         names["post"] = sample(names["X"], names["y"])
     exec(compile(short(block.text), f"README.md, {block.title}", "exec"), names)
@@ -158,3 +173,14 @@ def test_shell(block, page):
             words, capture_output=True, text=True, check=False, timeout=900, env=surroundings()
         )
         assert done.returncode in CODES, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in LINK.findall(text):
+        if not target.startswith("http"):
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"

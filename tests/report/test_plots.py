@@ -201,7 +201,7 @@ def test_shapley_lines_are_posterior_intervals():
     assert "lines: 80% posterior intervals" in ax.get_title()
 
 
-def test_shapley_of_a_column_adds_up_its_levels():
+def test_shapley_of_a_column_is_that_of_a_player():
     post, X, _ = mixed()
     rows = choose_rows(post, X)
     values = post.shapley(X)
@@ -209,7 +209,7 @@ def test_shapley_of_a_column_adds_up_its_levels():
     city = list(post.encoder.input_names).index("city")
     found = {column: (mean, low, high) for column, mean, low, high in table}
     levels = [name for name in values.columns if name.startswith("city=")]
-    assert found[city][0] == pytest.approx(values.loc[3, levels].sum(), abs=1e-9)
+    assert found[city][0] == pytest.approx(post.shapley(X, by="column").loc[3, "city"], abs=1e-9)
     assert found[city][1] < found[city][0] < found[city][2]
     assert sum(mean for mean, *_ in found.values()) == pytest.approx(values.loc[3].sum(), abs=1e-9)
     sizes = [abs(mean) for _, mean, *_ in table]

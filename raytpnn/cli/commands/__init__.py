@@ -9,6 +9,7 @@ effects   `raytpnn effects`.
 fit       `raytpnn fit`.
 genes     `raytpnn genes`.
 inspect   `raytpnn inspect`.
+new       `raytpnn new`.
 predict   `raytpnn predict`.
 repair    `raytpnn repair`.
 report    `raytpnn report`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ def report(
         raise typer.BadParameter(
             f"the run {shown(run)} is not on this machine: say where to write", param_hint="--out"
         )
+    from raytpnn.cli.note import read_note
     from raytpnn.posterior.storage import load
     from raytpnn.report.page.write import write_report
     from raytpnn.storage.places.place import Place
@@ -33,5 +35,12 @@ def report(
     target = out or Path(run) / "report.html"
     post = load(run)
     post = post if annotation is None else post.annotate(annotation)
-    write_report(post, target, validation=read_validation(Place(run)))
+    note = read_note(Place(run))
+    write_report(
+        post,
+        target,
+        validation=read_validation(Place(run)),
+        target=note.get("target"),
+        data=None if note.get("data") is None else os.path.basename(str(note["data"])),
+    )
     print(target)

@@ -31,6 +31,12 @@ def watch(
     wait: Annotated[
         float, typer.Option(min=0.0, help="Seconds to wait for a run to begin, or for storage to answer.")
     ] = 600.0,
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--open", help="Serve the report as it forms to a browser on this machine, and open it."
+        ),
+    ] = False,
 ) -> None:
     """Follow a run from its files, wherever it runs, until it ends or its process is gone.
 
@@ -49,9 +55,32 @@ def watch(
             print_json(status)
         else:
             show(status)
+    elif page:
+        status = follow_with_page(run, reader, every, wait)
     else:
         status = follow(reader, every, wait)
     raise typer.Exit(exit_code(status))
+
+
+def follow_with_page(run: str, reader: StatusReader, every: float, wait: float) -> RunStatus:
+    """Follow a run, and serve its report until it ends and the user says so."""
+    import webbrowser
+
+    from raytpnn.chains.run.status import StatusReader
+    from raytpnn.cli.screen.live_page import LivePage, PageServer
+    from raytpnn.storage.places.place import Place
+
+    look = StatusReader(Place(run)).look
+    with PageServer(LivePage(run, look).html) as server:
+        say(f"the report as it forms, for this machine only: {server.address}")
+        webbrowser.open(server.address)
+        status = follow(reader, every, wait)
+        say("the page is served until Ctrl-C")
+        try:
+            server.thread.join()
+        except KeyboardInterrupt:
+            say("no longer served; raytpnn report writes it to a file")
+    return status
 
 
 def look_once(reader: StatusReader) -> RunStatus:

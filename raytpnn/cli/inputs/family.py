@@ -41,9 +41,19 @@ def guess_family(cells: np.ndarray, name: str) -> tuple[str, str]:
         reason = family.guess(known, distinct, numeric)
         if reason is not None:
             return family.name, reason
+    if not numeric:
+        from raytpnn.data.tables.text_columns import judge_text
+
+        judge_text(values, name)
     listed = ", ".join(repr(level) for level in distinct[:5])
     more = f" and {len(distinct) - 5} more" if len(distinct) > 5 else ""
     raise ValueError(
-        f"target {name!r} is text with {len(distinct)} levels ({listed}{more}); give a target of two "
-        "classes or of numbers"
+        f"target {name!r} is text with {len(distinct)} levels ({listed}{more}); {what_to_do(distinct)}"
     )
+
+
+def what_to_do(distinct: Any) -> str:
+    """What to do with a target of text that does not have two levels."""
+    from raytpnn.data.response import more_than_two
+
+    return more_than_two(distinct) if len(distinct) > 2 else "give a target of two classes or of numbers"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.cli.group import say
 from raytpnn.cli.inputs.family import guess_family
 from raytpnn.cli.inputs.flags import flag_name
 from raytpnn.cli.inputs.options import FIT, FitFlags
@@ -95,6 +96,8 @@ def read_source(options: FitFlags) -> Source:
         raise ValueError(f"{shown(options['data'])} has no feature left beside {', '.join(taken)}")
     cells = column_of(table, options["target"])
     family, reason = options["family"], ""
+    if options["positive"] is not None:
+        cells = against_others(cells, options["target"], options["positive"])
     if family is None:
         family, reason = guess_family(cells, options["target"])
     if options["annotation"] is not None:
@@ -132,6 +135,28 @@ def check_column(table: Table, name: str, flag: str, data: str) -> None:
 def column_of(table: Table, name: str) -> np.ndarray:
     """Cells of a column."""
     return table.column(table.index(name))
+
+
+def against_others(cells: np.ndarray, target: str, positive: Any) -> np.ndarray:
+    """Cells of a target of more than two levels as two: the positive one, and "not" it. Tells of it."""
+    from raytpnn.data.tables.cells import is_missing, level_text, numbers_or_text
+
+    numeric, values = numbers_or_text(cells, target)
+    known = ~is_missing(values)
+    levels = np.array([level_text(cell) for cell in values[known]], dtype=object)
+    wanted = level_text(positive)
+    different = sorted(set(levels))
+    if len(different) <= 2 or wanted not in different:
+        if len(different) > 2 and not numeric:
+            raise ValueError(
+                f"--positive {wanted} is no level of target {target!r}{did_you_mean(wanted, different)}; "
+                f"there are {len(different)}: {', '.join(map(repr, different[:8]))}"
+            )
+        return cells
+    say(f"target {target!r}: {wanted!r} against its {len(different) - 1} other levels")
+    two = np.full(len(values), None, dtype=object)
+    two[known] = np.where(levels == wanted, wanted, f"not {wanted}")
+    return two
 
 
 def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Response:

@@ -295,9 +295,25 @@ class Encoder:
             return table.select(inputs)
         there = {name: i for i, name in enumerate(table.names)}
         absent = [self.input_names[i] for i in inputs if self.input_names[i] not in there]
+        if absent and self.preparation is not None and len(absent) < len(inputs):
+            # Platforms share many probes: what is there is used.
+            return self._with_absent(table, inputs, absent)
         if absent:
             raise ValueError(f"X lacks {len(absent)} column(s) of the training data: {quoted(absent)}")
         return table.select([there[self.input_names[i]] for i in inputs])
+
+    def _with_absent(self, table: Table, inputs: np.ndarray, absent: Sequence[str]) -> Table:
+        """Input columns of expression data of which some are not there: these are missing in every row."""
+        from raytpnn.data.tables.tables import PaddedTable
+
+        warnings.warn(
+            f"the data lack {len(absent):,} of the {len(inputs):,} features that the model uses, as data of "
+            f"another platform do: these count as missing, and their effects as average: {quoted(absent)}",
+            stacklevel=5,
+        )
+        there = {name: i for i, name in enumerate(table.names)}
+        names = [self.input_names[i] for i in inputs]
+        return PaddedTable(table, names, [there.get(name, -1) for name in names])
 
     def _encode_numbers(
         self, table: Table, wanted: np.ndarray, place: np.ndarray, rows: np.ndarray, codes: np.ndarray

@@ -15,6 +15,7 @@ from raytpnn.data.encoding.buffers import Growable, MarginalPool, Spill
 from raytpnn.data.encoding.encoder import BLOCK_CELLS, LEVEL, MISSING, NUMERIC, Encoder, code_dtype
 from raytpnn.data.tables.cells import numbers_or_text, refuse_infinite
 from raytpnn.data.tables.tables import Table, quoted
+from raytpnn.data.tables.text_columns import judge_text
 
 __all__ = ["MOST_BINS", "MOST_LEVELS", "fit_encoder"]
 
@@ -171,8 +172,11 @@ class Fitting:
         name = self.table.names[i]
         place, found = pd.factorize(text, use_na_sentinel=True)
         missing = place < 0
+        declared = self.table.declared_levels(i)
+        if declared is None:
+            judge_text(text, name)
         refuse_identifiers(name, found, int(np.sum(~missing)))
-        order = sort_levels(found)
+        order = sort_levels(found, declared)
         levels = tuple(str(found[k]) for k in order)
         if len(levels) < 2:
             self.dropped.append(name)
@@ -340,8 +344,11 @@ def offsets(lengths: Growable) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths.array)]).astype(np.int64)
 
 
-def sort_levels(found: Sequence[str] | np.ndarray) -> list[int]:
-    """Order of levels: as numbers if all of them read as numbers, else as text."""
+def sort_levels(found: Sequence[str] | np.ndarray, declared: Sequence[str] | None = None) -> list[int]:
+    """Order of levels: that declared, else as numbers if all of them read as numbers, else as text."""
+    if declared and set(map(str, found)) <= set(declared):
+        rank = {level: k for k, level in enumerate(declared)}
+        return sorted(range(len(found)), key=lambda k: rank[str(found[k])])
     try:
         keys = [float(level) for level in found]
     except ValueError:

@@ -30,10 +30,11 @@ from raytpnn.data.encoding.fitting import (
 )
 from raytpnn.data.encoding.summary import MOST_TEXTS, Gatherer, Levels, Numbers, summary_size
 from raytpnn.data.encoding.summary_bins import ColumnBins, bins_of
-from raytpnn.data.tables.arrow import ArrowTable, is_text, level_counts
+from raytpnn.data.tables.arrow import ArrowTable, is_declared, is_text, level_counts
 from raytpnn.data.tables.cells import numbers_or_text, refuse_infinite
 from raytpnn.data.tables.parquet_pieces import Piece, read_batches
 from raytpnn.data.tables.streamed_table import BATCH_ROWS, StreamedTable
+from raytpnn.data.tables.text_columns import judge_levels
 from raytpnn.parallel.ordered_map import in_order, on_ray
 
 __all__ = ["fit_parquet"]
@@ -180,6 +181,8 @@ def assemble(
     for i, (name, summary) in enumerate(zip(table.names, summaries, strict=True)):
         if isinstance(summary, Levels):
             found = list(summary.counts)
+            if not is_declared(table.types[name]):
+                judge_levels(name, summary.counts, partial(first_row_of, table, i))
             refuse_identifiers(name, found, summary.present)
             known = tuple(found[k] for k in sort_levels(found))
             made = [
@@ -220,6 +223,11 @@ def assemble(
         wide=wide,
         annotation=None if annotation is None else annotation.about(table.names),
     )
+
+
+def first_row_of(table: StreamedTable, i: int, level: str) -> int:
+    """First row of a column of text that holds a level."""
+    return int(np.argmax(table.column(i) == level))
 
 
 def points_of(features: Sequence[Feature], narrow: bool, dtype: type) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,10 @@ files                Tables in files: columns are read when they are asked for.
 openers              Functions that open special files, registered by the floor that reads them.
 parquet_pieces       Parquet files cut into pieces of neighbouring row groups.
 series_matrix_start  Whether a file is a GEO series matrix, by its first line.
-short_lines          Lines of a text table that have fewer cells than the header.
+short_lines          Lines of a text table that have fewer or more cells than the header.
 streamed_table       Parquet files seen as one table of which nothing is held.
 tables               What a user gives as X, as a light column-wise view.
+text_columns         Columns of text that were meant as numbers or dates.
+text_format          How a text table is written: encoding and separator.
+text_numbers         Columns of text in text tables that become numbers.
 """

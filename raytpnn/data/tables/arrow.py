@@ -11,7 +11,7 @@ import pyarrow as pa
 from raytpnn.data.tables.cells import level_text, refuse_dates
 from raytpnn.data.tables.tables import Table, unique_names
 
-__all__ = ["ArrowTable", "arrow_values", "data_columns", "is_text", "level_counts"]
+__all__ = ["ArrowTable", "arrow_values", "data_columns", "is_declared", "is_text", "level_counts"]
 
 
 def data_columns(schema: Any) -> list[int]:
@@ -34,6 +34,11 @@ def is_text(kind: Any) -> bool:
         or pa.types.is_large_string(kind)
         or pa.types.is_string_view(kind)
     )
+
+
+def is_declared(kind: Any) -> bool:
+    """Whether a column is declared as one of categories."""
+    return bool(pa.types.is_dictionary(kind))
 
 
 def fits_float32(kind: Any) -> bool:
@@ -70,6 +75,16 @@ class ArrowTable(Table):
     def column(self, i: int) -> np.ndarray:
         """Cells of a column of any type."""
         return arrow_values(self.table.column(i), self.names[i])
+
+    def declared_levels(self, i: int) -> tuple[str, ...] | None:
+        """Values of a dictionary."""
+        kind = self.types[i]
+        if not pa.types.is_dictionary(kind):
+            return None
+        chunks = self.table.column(i).chunks
+        if not kind.ordered or not chunks:
+            return ()
+        return tuple(level_text(level) for level in chunks[0].dictionary.to_pylist() if level is not None)
 
     def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Copy of some columns."""

@@ -14,12 +14,16 @@ import pyarrow as pa
 from raytpnn.data.tables.arrow import ArrowTable, data_columns
 from raytpnn.data.tables.openers import open_special
 from raytpnn.data.tables.series_matrix_start import is_series_matrix
-from raytpnn.data.tables.short_lines import first_short_line
+from raytpnn.data.tables.short_lines import first_odd_line
 from raytpnn.data.tables.tables import FrameTable, Table, unique_names
+from raytpnn.data.tables.text_format import TextFormat, format_of
+from raytpnn.data.tables.text_numbers import MISSING_WORDS, meant_as_numbers
 
 __all__ = ["FileTable", "ending_of", "is_expression_file", "open_file"]
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+# Columns of which a warning tells in full.
+FEW_TOLD = 5
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 READABLE = (
     ".csv, .tsv (also with .gz, .bz2, .xz or .zst), .parquet, .pq, .feather, .arrow, .h5ad, or a GEO series "
@@ -114,48 +118,106 @@ def open_file(path: Path) -> Table:
     raise ValueError(f"{str(path)!r} has an unknown ending; give a file that ends in {READABLE}")
 
 
-def open_text(path: Path, separator: str) -> Table:
-    """Table with a header line, by pandas."""
+def open_text(path: Path, expected: str) -> Table:
+    """Table with a header line, by pandas; how it is written is found by looking, and told."""
     import pandas as pd
 
+    written = format_of(path, expected)
+    separator = written.separator
     try:
-        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+        header = pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            encoding=written.encoding,
+        )
     except pd.errors.EmptyDataError:
         raise ValueError(f"{str(path)!r} is empty; the first line must name the columns") from None
-    labels = list(header.iloc[0])
+    labels = [str(label) for label in header.iloc[0]]
     # Row names as written by DataFrame.to_csv and R's write.csv have no name of their own.
     unnamed = labels[0] == "" and len(labels) > 1
     if unnamed:
         warnings.warn(
             f"the first column of {str(path)!r} has no name: taken as row names, left out", stacklevel=4
         )
-    names = unique_names(labels[1:] if unnamed else labels)
-    if short := first_short_line(path, separator, len(labels)):
-        at_line = (
-            f"{str(path)!r}, line {short.number:,}: it has {short.cells} values for {len(labels)} columns"
-        )
-        if short.broken_off:
+    names = unique_names(named_columns(labels[1:] if unnamed else labels, path, 2 if unnamed else 1))
+    if odd := first_odd_line(path, separator, len(labels), written.encoding):
+        at_line = f"{str(path)!r}, line {odd.number:,}: it has {odd.cells} values for {len(labels)} columns"
+        if odd.cells > len(labels):
+            raise ValueError(
+                f"{at_line}. Put cells that hold a separator in quotes, or name all columns in the first line"
+            )
+        if odd.broken_off:
             raise ValueError(f"{at_line}, and the file ends there: it is cut short")
         # Some programs leave out empty cells at the end of a line.
         warnings.warn(f"{at_line}; values that lines lack at their end count as missing", stacklevel=4)
-    return FileTable(names, partial(read_text, path, separator, len(labels), int(unnamed)))
+    return FileTable(names, partial(read_text, path, written, names, int(unnamed)))
 
 
-def read_text(path: Path, separator: str, width: int, skipped: int, columns: Sequence[int]) -> Table:
-    """Parse some columns of a text file with `width` columns in all, the first of which may be left out."""
+def named_columns(labels: Sequence[str], path: Path, first: int) -> list[str]:
+    """Labels without blanks at their ends; a column without a name is called by its number."""
+    names = []
+    for number, label in enumerate(labels, first):
+        name = label.strip()
+        if not name:
+            name = f"column {number}"
+            warnings.warn(f"column {number} of {str(path)!r} has no name: called {name!r}", stacklevel=5)
+        names.append(name)
+    return names
+
+
+def read_text(
+    path: Path, written: TextFormat, names: tuple[str, ...], skipped: int, columns: Sequence[int]
+) -> Table:
+    """Parse some columns of a text file, the first of which may be left out."""
     import pandas as pd
 
     positions = [int(i) + skipped for i in columns]
     # With a choice of columns pandas would not notice lines that are too long.
-    chosen = sorted(positions) if len(positions) < width else None
+    chosen = sorted(positions) if len(positions) < len(names) + skipped else None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(path, sep=separator, usecols=chosen, index_col=False, low_memory=False)
+            frame = pd.read_csv(
+                path,
+                sep=written.separator,
+                usecols=chosen,
+                index_col=False,
+                low_memory=False,
+                encoding=written.encoding,
+                keep_default_na=False,
+                na_values=list(MISSING_WORDS),
+            )
     except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError, EOFError) as problem:
         raise ValueError(f"cannot read {str(path)!r}: {problem}") from problem
     order = np.argsort(np.argsort(positions))
-    return FrameTable(frame if np.array_equal(order, np.arange(len(order))) else frame.iloc[:, order])
+    if not np.array_equal(order, np.arange(len(order))):
+        frame = frame.iloc[:, order]
+    frame.columns = pd.Index([names[int(i)] for i in columns], dtype=object)
+    return FrameTable(with_numbers(frame, path, written.separator))
+
+
+def with_numbers(frame: Any, path: Path, separator: str) -> Any:
+    """Frame in which columns of text that are meant as numbers are numbers; tells of them."""
+    told = []
+    for name in frame.columns:
+        if frame[name].dtype.kind in "fiub":
+            continue
+        cells = frame[name].to_numpy(dtype=object)
+        if not all(isinstance(cell, (str, float)) for cell in cells):
+            continue
+        numbers, said = meant_as_numbers(cells, str(name), separator)
+        if numbers is not None:
+            frame[name] = numbers
+        if said:
+            told.append(said)
+    if told:
+        more = f" and {len(told) - FEW_TOLD} more columns" if len(told) > FEW_TOLD else ""
+        warnings.warn(f"{str(path)!r}: {'. '.join(told[:FEW_TOLD])}{more}", stacklevel=5)
+    return frame
 
 
 def open_parquet(path: Path) -> Table:

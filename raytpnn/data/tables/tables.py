@@ -59,6 +59,13 @@ class Table(ABC):
     def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Several plain columns at once: a new (k, n) float32 or float64 array, NaN for missing."""
 
+    def declared_levels(self, i: int) -> tuple[str, ...] | None:
+        """Levels of a column that was declared as one of categories, in their order if that was declared.
+
+        None: it was not declared. Empty: it was, without an order.
+        """
+        return None
+
     def select(self, columns: Sequence[int] | np.ndarray) -> Table:
         """View only some columns, in the order given; of a file, only these are read."""
         return Selection(self, columns)
@@ -138,9 +145,54 @@ class Selection(Table):
         """Column of the parent."""
         return self.parent.column(int(self.columns[i]))
 
+    def declared_levels(self, i: int) -> tuple[str, ...] | None:
+        """As in the parent."""
+        return self.parent.declared_levels(int(self.columns[i]))
+
     def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Columns of the parent."""
         return self.parent.block(self.columns[np.asarray(columns, dtype=np.intp)])
+
+
+class PaddedTable(Table):
+    """Columns of another table, some of which it does not have: they are numbers, missing in every row.
+
+    Parameters
+    ----------
+    parent : Table
+    names : sequence of p str
+    columns : sequence of p int
+        Positions in the parent; -1 if it does not have the column.
+    """
+
+    def __init__(self, parent: Table, names: Sequence[str], columns: Sequence[int]) -> None:
+        self.parent, self.names = parent, tuple(names)
+        self.columns = np.asarray(columns, dtype=np.intp)
+        self.preparation, self.annotation = parent.preparation, parent.annotation
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the parent."""
+        return self.parent.n_rows
+
+    @property
+    def plain(self) -> np.ndarray:
+        """As in the parent; what is not there is plain."""
+        return np.where(self.columns < 0, True, self.parent.plain[np.maximum(self.columns, 0)])
+
+    def column(self, i: int) -> np.ndarray:
+        """Column of the parent, or missing cells."""
+        place = int(self.columns[i])
+        return np.full(self.n_rows, np.nan, np.float32) if place < 0 else self.parent.column(place)
+
+    def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Columns of the parent, and missing cells."""
+        places = self.columns[np.asarray(columns, dtype=np.intp)]
+        there = np.flatnonzero(places >= 0)
+        found = self.parent.block(places[there]) if len(there) else np.empty((0, self.n_rows), np.float32)
+        block = np.full((len(places), self.n_rows), np.nan, found.dtype)
+        block[there] = found
+        return block
 
 
 class ArrayTable(Table):
@@ -226,6 +278,15 @@ class FrameTable(Table):
     def column(self, i: int) -> np.ndarray:
         """Cells of a column of any dtype."""
         return series_values(self.frame.iloc[:, i], self.names[i])
+
+    def declared_levels(self, i: int) -> tuple[str, ...] | None:
+        """Categories of a column of the dtype "category"."""
+        import pandas as pd
+
+        dtype = self.dtypes[i]
+        if not isinstance(dtype, pd.CategoricalDtype):
+            return None
+        return tuple(level_text(level) for level in dtype.categories) if dtype.ordered else ()
 
     def block(self, columns: Sequence[int] | np.ndarray) -> np.ndarray:
         """Copy of some columns, in one piece where they share a dtype."""
@@ -326,6 +387,8 @@ def _open(X: Any) -> Table:
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(X):
         return SparseTable(X)
+    if hasattr(X, "collect") and not hasattr(X, "__arrow_c_stream__"):
+        raise TypeError("X is a lazy frame, of which nothing is read yet; give X.collect()")
     if hasattr(X, "__arrow_c_stream__"):
         from raytpnn.data.tables.arrow import ArrowTable
 

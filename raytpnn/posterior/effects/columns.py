@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from raytpnn.data.encoding.encoder import Encoder
+from raytpnn.data.tables.tables import as_table
 from raytpnn.forward.ensemble import Ensemble
 from raytpnn.forward.norms import Norms, component_norms
 from raytpnn.forward.prediction import Predictor
 from raytpnn.posterior.effects.components import component_table
 
-__all__ = ["column_groups", "column_norms", "column_table"]
+if TYPE_CHECKING:
+    from raytpnn.posterior.posterior import Posterior
+
+__all__ = ["column_groups", "column_norms", "column_shapley", "column_table", "shap_explanation"]
 
 
 def column_groups(ensemble: Ensemble, column: np.ndarray) -> dict[tuple[int, ...], list[int]]:
@@ -94,3 +99,56 @@ def column_table(
     """
     sets, norms = column_norms(ensemble, encoder.column, codes, negligible)
     return component_table(sets, norms, encoder.column_labels, level)
+
+
+def column_shapley(
+    predictor: Predictor, encoder: Encoder, codes: np.ndarray, used_only: bool
+) -> pd.DataFrame:
+    """Shapley values of the game whose players are input columns: posterior means, (n, columns).
+
+    What the effects over one set of columns add is shared equally by the columns of the set.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    encoder : Encoder
+    codes : (k, n)
+        Codes of the features in use.
+    used_only : bool
+        Whether columns that no draw uses are left out.
+    """
+    ensemble = predictor.ensemble
+    groups = column_groups(ensemble, encoder.column)
+    group = np.empty(len(ensemble.components), np.int64)
+    for i, members in enumerate(groups.values()):
+        group[members] = i
+    values = np.zeros((codes.shape[1], len(encoder.input_names)))
+    if groups:
+        means = predictor.column_means(codes, group, len(groups))
+        for i, columns in enumerate(groups):
+            for column in columns:
+                values[:, column] += means[:, i] / len(columns)
+    table = pd.DataFrame(values, columns=list(encoder.column_labels))
+    if not used_only:
+        return table
+    used = sorted({column for columns in groups for column in columns})
+    return table.iloc[:, used]
+
+
+def shap_explanation(post: Posterior, X: Any) -> Any:
+    """See `Posterior.to_shap`."""
+    try:
+        import shap
+    except ImportError:
+        raise ImportError("to_shap needs shap; install it with: pip install 'raytpnn[shap]'") from None
+    table = post.shapley(X, by="column")
+    given = as_table(X)
+    places = {name: i for i, name in enumerate(given.names)} if given.named and post.encoder.named else {}
+    columns = [given.column(places.get(name, i)) for i, name in enumerate(post.encoder.input_names)]
+    cells = np.array(columns, dtype=object).T
+    return shap.Explanation(
+        values=table.to_numpy(),
+        base_values=np.full(len(table), post.intercept_mean),
+        data=cells,
+        feature_names=list(table.columns),
+    )

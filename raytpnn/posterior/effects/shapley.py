@@ -64,9 +64,9 @@ def shapley_intervals(
 
 
 def shapley_of_draws(
-    predictor: Predictor, codes: np.ndarray, features: Sequence[int]
+    predictor: Predictor, codes: np.ndarray, features: Sequence[int], column: np.ndarray | None = None
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Shapley value in every draw of some features added up, such as the levels of one column.
+    """Shapley value in every draw of some features added up, or of one column.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def shapley_of_draws(
         Codes of the features in use.
     features : sequence of int
         Encoded features.
+    column : (p,) int, optional
+        Column of every encoded feature: columns are then the players, and `features` those of one of them.
 
     Yields
     ------
@@ -88,7 +90,12 @@ def shapley_of_draws(
         return
     # What features get of a term is the term with its coefficient times their share among its features.
     beta = ensemble.terms.beta.copy()
-    beta[term] *= held / np.diff(ensemble.terms.start)[term]
+    if column is None:
+        share = held / np.diff(ensemble.terms.start)[term]
+    else:
+        players = np.array([len({int(column[j]) for j in own}) for own in ensemble.components])
+        share = 1.0 / players[ensemble.component[term]]
+    beta[term] *= share
     shared = Predictor(replace(ensemble, terms=ensemble.terms._replace(beta=beta)))
     packs = pack_by_draw(ensemble, term)
     for rows in row_blocks(codes.shape[1], max(LATENT_ENTRIES // ensemble.n_draws, 1)):

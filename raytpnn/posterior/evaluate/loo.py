@@ -49,6 +49,21 @@ class Loo:
     pareto_k: np.ndarray
     good_k: float
 
+    def _repr_html_(self) -> str:
+        bad = int(np.sum(self.pareto_k > self.good_k))
+        trust = (
+            f"{bad} of {len(self.rows)} rows have no reliable estimate" if bad else "all rows are reliable"
+        )
+        return (
+            f"<p><b>Leave-one-out</b>: expected log predictive density {self.elpd:.1f} (standard error "
+            f"{self.se:.1f}), effective parameters {self.p_loo:.1f}; {trust}.</p>"
+        )
+        return (
+            "<p><b>Leave-one-out</b>: expected log predictive density "
+            f"{self.elpd:.1f} (standard error {self.se:.1f}), effective parameters {self.p_loo:.1f}; "
+            f"{trust}.</p>"
+        )
+
     @property
     def n_unreliable(self) -> int:
         """Rows whose estimate is not reliable."""

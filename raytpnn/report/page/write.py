@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
+from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import html
+from raytpnn.report.page.sections.answer import answers
 from raytpnn.report.page.sections.convergence import convergence_section
 from raytpnn.report.page.sections.effects import effects_section
 from raytpnn.report.page.sections.fit import fit_section, one_line
 from raytpnn.report.page.sections.importance import importance_section
 from raytpnn.report.page.sections.quality import quality_section
+from raytpnn.report.page.sections.selected import selected_section
 from raytpnn.report.page.sections.single_rows import rows_section
 from raytpnn.report.page.sections.validation import validation_section
-from raytpnn.report.plots.canvas import matplotlib_module
+from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
+from raytpnn.report.verdict import verdict_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.validation.summary import CrossValidation
 
 __all__ = ["report_html", "write_report"]
-
-TITLE = "Report of a fit"
 
 
 def write_report(
@@ -41,10 +45,14 @@ def write_report(
     title: str | None = None,
     offset: Any = None,
     validation: CrossValidation | None = None,
+    target: str | None = None,
+    data: str | None = None,
+    selected: pd.DataFrame | None = None,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
-    The page needs no network, no script and no other file.
+    The page needs no network and no other file. Its script, which it holds itself, sorts and searches tables,
+    shows values of drawings and takes rows apart.
 
     Parameters
     ----------
@@ -64,6 +72,10 @@ def write_report(
         Of X.
     validation : CrossValidation, optional
         Results of `raytpnn.cross_validate`, for a section of their own.
+    target, data : str, optional
+        Names of the response and of the data; those that the fit knows if not given.
+    selected : DataFrame, optional
+        Effects that were selected as real, for a section of their own: its columns are shown as they are.
 
     Returns
     -------
@@ -73,18 +85,18 @@ def write_report(
     Raises
     ------
     ImportError
-        If matplotlib is not installed.
+        If Jinja is not installed: pip install 'raytpnn[report]'.
     ValueError
         If a row does not exist, or y does not fit X.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise ValueError(f"{target} is a folder; give the name of a file, such as {target / 'report.html'}")
-    text = report_html(post, rows, X, y, title, offset, validation)
-    beside = target.with_name(target.name + ".part")
+    file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder; give the name of a file, such as {file / 'report.html'}")
+    text = report_html(post, rows, X, y, title, offset, validation, target, data, selected)
+    beside = file.with_name(file.name + ".part")
     beside.write_text(text, encoding="utf-8")
-    beside.replace(target)
-    return target
+    beside.replace(file)
+    return file
 
 
 def report_html(
@@ -95,36 +107,68 @@ def report_html(
     title: str | None = None,
     offset: Any = None,
     validation: CrossValidation | None = None,
+    target: str | None = None,
+    data: str | None = None,
+    selected: pd.DataFrame | None = None,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
-    matplotlib_module()
+    template = page_template()
     looked_at = choose_rows(post, X, y, offset)
     if rows is not None:
         pick(looked_at, rows)
-    scored = looked_at if looked_at.y is not None else choose_rows(post)
+    target = target or post.config.get("target_name") or "the response"
+    data = data or post.config.get("data_name")
+    result = assess(post, looked_at if looked_at.y is not None else choose_rows(post))
+    verdict = verdict_of(comparison_of(post), post.diagnostics())
     sections = [
-        fit_section(post),
-        convergence_section(post),
-        quality_section(post, scored),
-        *([] if validation is None else [validation_section(validation)]),
-        importance_section(post),
         effects_section(post),
+        *([] if selected is None else [selected_section(selected)]),
+        importance_section(post),
+        *([rows_section(post, looked_at, rows)] if rows is None or len(rows) else []),
+        quality_section(post, result),
+        *([] if validation is None else [validation_section(validation)]),
+        convergence_section(post, verdict),
+        fit_section(post),
     ]
-    if rows is None or len(rows):
-        sections.append(rows_section(post, looked_at, rows))
     folder = files("raytpnn.report.page")
-    return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
-        title=escape(TITLE if title is None else title),
-        style=(folder / "page.css").read_text(encoding="utf-8"),
-        summary=html.paragraph(one_line(post)),
-        links="\n".join(link(section) for section in sections),
-        sections="\n".join(sections),
-        footer=escape(f"Written by raytpnn {raytpnn.__version__}."),
+    script = (folder / "page.js").read_text(encoding="utf-8")
+    return template.render(
+        title=title or (f"What predicts {target}" if target != "the response" else "Report of a fit"),
+        style=html_safe((folder / "page.css").read_text(encoding="utf-8")),
+        script=html_safe(script),
+        script_hash=html_safe(
+            f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+        ),
+        summary=one_line(post, target, data),
+        answers=answers(post, result, verdict, target, validation),
+        links=[link(section) for section in sections],
+        sections=html_safe("\n".join(sections)),
+        footer=f"Written by raytpnn {raytpnn.__version__}.",
+        live=False,
     )
 
 
-def link(section: str) -> str:
+def page_template() -> Any:
+    """Template of the page, which escapes whatever is not marked as HTML."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise ImportError("the report needs Jinja; install it with: pip install 'raytpnn[report]'") from None
+    environment = Environment(autoescape=True, keep_trailing_newline=True)
+    environment.filters["prose"] = lambda text: html_safe(html.prose(text))
+    folder = files("raytpnn.report.page")
+    return environment.from_string((folder / "page.html").read_text(encoding="utf-8"))
+
+
+def html_safe(text: str) -> Any:
+    """Mark text as HTML that is escaped where it must be."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def link(section: str) -> tuple[str, str]:
     """Entry of the contents, from a section's id and heading."""
     found = re.match(r'<section id="([a-z]+)".*?<h2[^>]*>(.*?)</h2>', section, re.DOTALL)
     assert found is not None
-    return f'<li><a href="#{found[1]}">{found[2]}</a></li>'
+    return found[1], html_safe(found[2])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.posterior.effects.columns import column_shapley
 from raytpnn.posterior.effects.components import check_level, shapley
 from raytpnn.posterior.effects.shapley import shapley_of_draws
 from raytpnn.report.names import latent_unit, percent, plot_text, shorten_all
@@ -92,12 +93,12 @@ def plot_shapley(
 
 
 def shapley_interval(
-    post: Posterior, rows: Rows, features: Sequence[int], level: float
+    post: Posterior, rows: Rows, features: Sequence[int], level: float, column: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the posterior interval, (n,) each, of the Shapley value of some features added up."""
+    """Ends of the posterior interval, (n,) each, of the Shapley value of some features or of their column."""
     check_level(level)
     low, high = np.zeros((2, rows.n))
-    for block, values in shapley_of_draws(post.predictor, rows.codes, features):
+    for block, values in shapley_of_draws(post.predictor, rows.codes, features, column):
         low[block], high[block] = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
 
@@ -107,20 +108,20 @@ def shapley_by_column(
 ) -> list[tuple[int, float, float, float]]:
     """Shapley values of input columns at one row, the largest first.
 
-    Features of one column, such as the levels of a column of text, are added up.
+    Columns are the players: an effect over levels of two columns is shared by these two.
 
     Returns
     -------
     list of (column, mean, low, high)
         At most `top`; the ends are those of the posterior interval.
     """
-    values = shapley(post.predictor, row.codes, post.names, used_only=True).to_numpy()[0]
+    total = column_shapley(post.predictor, post.encoder, row.codes, used_only=False).to_numpy()[0]
     column = post.encoder.column[post.ensemble.used]
-    total = np.bincount(column, values, minlength=len(post.encoder.input_names))
     table = []
     for i in np.argsort(-np.abs(total), kind="stable")[:top]:
         if total[i] != 0.0:
-            low, high = shapley_interval(post, row, post.ensemble.used[column == i].tolist(), level)
+            own = post.ensemble.used[column == i].tolist()
+            low, high = shapley_interval(post, row, own, level, post.encoder.column)
             table.append((int(i), float(total[i]), float(low[0]), float(high[0])))
     return table
 

@@ -2,12 +2,14 @@
 
 In: a posterior. Out: HTML.
 
+answer       The first screen: what was found, how good, can I trust it, what next.
 convergence  Did it converge.
 effects      How each effect looks.
 fit          What was fitted.
 importance   What matters.
 quality      How good is it.
 selection    Which effects are real: a table for the page.
+selected     Effects that were selected as real.
 single_rows  What was learned about single rows.
 validation   What rows held out say.
 """

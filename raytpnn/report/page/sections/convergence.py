@@ -5,27 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raytpnn.convergence.advice import FAIR_RHAT, GOOD_ESS, GOOD_RHAT
-from raytpnn.posterior.compared import comparison_of
 from raytpnn.report import html
 from raytpnn.report.names import number, shorten
-from raytpnn.report.pictures import picture
-from raytpnn.report.plots.traces import DEFAULT, plot_ranks, plot_trace
-from raytpnn.report.verdict import verdict_of
+from raytpnn.report.svg.traces import rank_drawing, trace_drawing
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from raytpnn.posterior.posterior import Posterior
+    from raytpnn.report.verdict import Verdict
 
 __all__ = ["convergence_section"]
 
 WORST = 8
 
 
-def convergence_section(post: Posterior) -> str:
+def convergence_section(post: Posterior, answer: Verdict) -> str:
     """Answer in words, figures and pictures."""
     table = post.diagnostics()
-    answer = verdict_of(comparison_of(post), table)
     parts = [html.verdict(answer.state, answer.headline, answer.reasons)]
     if answer.advice:
         parts += [html.heading("What to do"), html.bullets(answer.advice)]
@@ -40,26 +37,23 @@ def convergence_section(post: Posterior) -> str:
         )
     )
     parts.append(diagnostics_table(table))
-    height = 0.9 + 1.25 * (len(DEFAULT) - (not post.family.dispersion))
     parts.append(
-        html.figures(
+        html.drawings(
             [
                 (
-                    picture(lambda figure: plot_trace(post, figure=figure), height),
-                    "Trace plots of the log-likelihood and other scalars, one line per chain",
+                    trace_drawing(post),
                     "Traces: each line is a chain over its draws. Converged chains are level and lie on top "
                     "of each other.",
                 ),
                 (
-                    picture(lambda figure: plot_ranks(post, figure=figure), height),
-                    "Rank plots of the same scalars, one line per chain",
+                    rank_drawing(post),
                     "Ranks: how often each chain visits the low to high part of all draws. Converged chains "
                     "stay near the dashed line.",
                 ),
             ]
         )
     )
-    return html.section("convergence", "Did it converge?", parts)
+    return html.section("convergence", "Did the chains agree?", parts)
 
 
 def diagnostics_table(table: pd.DataFrame) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from raytpnn.data.encoding.encoder import LEVEL
 from raytpnn.numerics.level import PERCENT
 from raytpnn.report import html
-from raytpnn.report.names import TIMES, latent_unit, shorten
-from raytpnn.report.pictures import picture
-from raytpnn.report.plots.effects import plot_effect
-from raytpnn.report.plots.heatmaps import plot_interaction
-from raytpnn.report.plots.slices import plot_slices
+from raytpnn.report.names import TIMES, latent_unit, number, shorten
+from raytpnn.report.plots.scale import training_quantiles
+from raytpnn.report.svg.curves import effect_drawing
+from raytpnn.report.svg.maps import map_drawing
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
@@ -43,29 +44,29 @@ def effects_section(post: Posterior) -> str:
     if chosen[1]:
         parts += [
             html.heading("Single features"),
-            html.figures([main_effect(post, name) for name in chosen[1]]),
+            html.drawings([main_effect(post, name) for name in chosen[1]]),
         ]
     if chosen[2]:
         parts += [
             html.heading("Pairs of features"),
             html.paragraph(
-                "What two features do together beyond their single effects. Red raises f, blue lowers it."
+                "What two features do together beyond their single effects. Orange raises, blue lowers. "
+                "Small dots are training rows; where there are none, there is no colour. A ring: the "
+                "simultaneous band excludes 0."
             ),
-            html.figures([pair(post, names) for names in chosen[2]]),
+            html.drawings([pair(post, names) for names in chosen[2]]),
         ]
     if chosen[3]:
         parts += [
             html.heading("Three features"),
-            html.paragraph(
-                "Maps of two features, at some values of the third; colours mean the same in all maps."
-            ),
-            html.figures([triple(post, names) for names in chosen[3]]),
+            html.paragraph("Maps of two features, at a low and a high value of the third."),
+            html.drawings([drawn for names in chosen[3] for drawn in triple(post, names)]),
         ]
     if left:
         parts.append(
             html.note(
                 f"{left:,} further effect{'s are' if left > 1 else ' is'} not drawn: weaker, of more than "
-                "three features, or held by fewer than 5% of the draws. post.components() lists all."
+                "three features, or held by fewer than 5% of the draws. `post.components()` lists all."
             )
         )
     return html.section("effects", "How each effect looks", parts)
@@ -104,34 +105,28 @@ def single(post: Posterior, name: str) -> str:
     return source if post.encoder.kind[feature] == LEVEL and source not in post.encoder.names else name
 
 
-def main_effect(post: Posterior, name: str) -> tuple[str, str, str]:
-    """Picture of one feature or column."""
-    address = picture(lambda f: plot_effect(post, name, f.subplots()), 2.9)
-    return (
-        address,
-        f"Main effect of {shorten(name, 80)} with {PERCENT} bands",
-        f"Main effect of {shorten(name, 120)}.",
-    )
+def main_effect(post: Posterior, name: str) -> tuple[str, str]:
+    """Drawing of one feature or column."""
+    return effect_drawing(post, name), f"Main effect of {shorten(name, 120)}."
 
 
-def pair(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
-    """Picture of two features."""
+def pair(post: Posterior, names: tuple[str, ...]) -> tuple[str, str]:
+    """Drawing of two features."""
     label = TIMES.join(shorten(name, 60) for name in names)
-    address = picture(lambda f: plot_interaction(post, names, f.subplots()), 3.3)
-    caption = f"{label}. Posterior mean; dots where the {PERCENT} simultaneous band excludes 0."
-    return address, f"Heat map of the interaction {label}", caption
+    return map_drawing(post, names), f"{label}. Posterior mean of what they do together."
 
 
-def triple(post: Posterior, names: tuple[str, ...]) -> tuple[str, str, str]:
-    """Picture of three features."""
+def triple(post: Posterior, names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Drawings of three features: two maps, at a low and a high value of the last."""
+    first, second, third = names
+    feature = post.encoder.index(third)
+    values = post.encoder.representatives(feature)
+    ends = values if len(values) == 2 else training_quantiles(post, feature, np.array([0.1, 0.9]))
     label = TIMES.join(shorten(name, 60) for name in names)
-    fewest = min(len(post.encoder.representatives(name)) for name in names)
-    height = 0.7 + 2.1 * (2 if fewest <= 2 else 3)
-    caption = (
-        f"{label}. Posterior mean; dots where the {PERCENT} simultaneous band, over all maps, excludes 0."
-    )
-    return (
-        picture(lambda f: plot_slices(post, names, f), height),
-        f"Heat maps of the interaction {label}",
-        caption,
-    )
+    return [
+        (
+            map_drawing(post, (first, second), {third: float(value)}),
+            f"{label}, where {shorten(third, 60)} is {number(float(value))}.",
+        )
+        for value in ends
+    ]

@@ -22,13 +22,14 @@ PRIOR_NAMES = {
 }
 
 
-def one_line(post: Posterior) -> str:
+def one_line(post: Posterior, target: str | None = None, data: str | None = None) -> str:
     """Say what was fitted to what, in a sentence."""
     chains = len(np.unique(post.draws.chain))
     return (
-        f"A Bayesian tensor product neural network ({post.family.name}), fitted to {post.bins.n_rows:,} "
-        f"rows and {post.bins.n_features:,} encoded feature{'s' if post.bins.n_features > 1 else ''}: "
-        f"{post.draws.n_draws:,} draws of {chains} chain{'s' if chains > 1 else ''}."
+        f"A model of {target or 'the response'} ({post.family.name}), fitted to {post.bins.n_rows:,} rows"
+        f"{f' of {data}' if data else ''} and {post.bins.n_features:,} encoded "
+        f"feature{'s' if post.bins.n_features > 1 else ''}: {post.draws.n_draws:,} draws of {chains} "
+        f"chain{'s' if chains > 1 else ''}."
     )
 
 

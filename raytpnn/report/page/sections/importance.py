@@ -9,9 +9,7 @@ from raytpnn.numerics.level import PERCENT
 from raytpnn.posterior.effects.genes import BETWEEN
 from raytpnn.report import html
 from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
-from raytpnn.report.pictures import picture
-from raytpnn.report.plots.importance import bars_height, plot_importance
-from raytpnn.report.plots.shapley import plot_shapley
+from raytpnn.report.svg.bars import bar_drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,19 +18,22 @@ if TYPE_CHECKING:
 
 __all__ = ["importance_section"]
 
-BARS, LISTED, FEATURES = 12, 20, 12
+BARS = 12
+IMPORTANCE = (
+    f"Importance: bars are posterior means, lines {PERCENT} posterior intervals (equal tails). A line that "
+    "starts at 0 belongs to an effect that may be absent."
+)
 
 
 def importance_section(post: Posterior) -> str:
     """Table and plot of importance, and Shapley values."""
-    table = post.components()
+    table, paired = without_own_pairs(post, post.components())
     if table.empty:
         text = (
             "Nothing: no draw holds any effect. The data give no reason to prefer a model with features "
             "over the intercept alone (or the prior makes every term too dear: look at C0)."
         )
         return html.section("importance", "What matters?", [html.paragraph(text)])
-    bars, features = min(BARS, len(table)), min(FEATURES, len(post.ensemble.used))
     parts = [
         html.paragraph(
             "The importance of an effect is its typical size over the training rows: the root of its mean "
@@ -40,6 +41,7 @@ def importance_section(post: Posterior) -> str:
             f"than {number(post.negligible)}, four standard errors, which noise alone seldom makes. Names "
             "joined by × act together, beyond what each does alone."
         ),
+        html.drawings([(importance_drawing(table.head(BARS)), IMPORTANCE)], large=True),
         effects_table(table, "effects"),
     ]
     if any(
@@ -54,32 +56,31 @@ def importance_section(post: Posterior) -> str:
                 "levels of a column together."
             )
         )
+        if paired:
+            parts.append(
+                html.note(
+                    f"{paired:,} effect{'s' if paired > 1 else ''} among levels of one column only: not "
+                    "listed, since they are part of that column's effect."
+                )
+            )
         parts.append(effects_table(post.components(by="column"), "sets of columns"))
     if post.encoder.annotation is not None or post.encoder.preparation is not None:
         parts.append(genes_table(post))
-    parts.append(
-        html.figures(
-            [
-                (
-                    picture(lambda f: plot_importance(post, BARS, f.subplots()), 0.3 + bars_height(bars)),
-                    f"Importance of the {bars} leading effects with {PERCENT} posterior intervals, as bars",
-                    f"Importance: bars are posterior means, lines {PERCENT} posterior intervals (equal "
-                    "tails). A line that starts at 0 belongs to an effect that may be absent.",
-                ),
-                (
-                    picture(
-                        lambda f: plot_shapley(post, top=FEATURES, ax=f.subplots()),
-                        1.5 + 0.3 * max(features, 4),
-                    ),
-                    f"Shapley values of training rows for the {features} leading features",
-                    "Shapley values: a dot is a training row; how far right says how much the feature "
-                    "raises f there, its own effect and its fair part of every interaction. Dots are "
-                    "posterior means. Bright: high values of the feature.",
-                ),
-            ]
-        )
-    )
     return html.section("importance", "What matters?", parts)
+
+
+def without_own_pairs(post: Posterior, table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Effects of which no two features are levels of one column, and how many others there are.
+
+    Levels of one column exclude each other: what two of them do together is part of the column's own effect.
+    """
+    encoder = post.encoder
+    apart = [
+        len({int(encoder.column[encoder.index(name)]) for name in names}) == len(names)
+        for names in table["component"]
+    ]
+    kept = table[apart] if len(table) else table
+    return kept, len(table) - len(kept)
 
 
 def genes_table(post: Posterior) -> str:
@@ -95,16 +96,16 @@ def genes_table(post: Posterior) -> str:
             first_of(row["probes"]),
             first_of(row["accession"]),
         )
-        for row in table.head(LISTED).to_dict("records")
+        for row in table.to_dict("records")
     ]
-    title = f"The leading {len(lines)} of {len(table):,} genes and combinations, probes of a gene together"
+    title = f"{len(table):,} genes and combinations by importance, probes of a gene together"
     columns = ["Gene", "Importance", f"{PERCENT} interval", "Inclusion", "Direction", "Probes", "Accession"]
     explanation = (
         "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
         "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
         "is high and the other low. In brackets: the probability of that direction, if the effect is there."
     )
-    return html.table(columns, lines, title) + "\n" + html.note(explanation)
+    return html.long_table("genes", columns, lines, title) + "\n" + html.note(explanation)
 
 
 def first_of(texts: str) -> str:
@@ -122,7 +123,22 @@ def effects_table(table: pd.DataFrame, what: str) -> str:
             f"{number(row['importance_low'])} to {number(row['importance_high'])}",
             percent(row["inclusion"]),
         )
-        for row in table.head(LISTED).to_dict("records")
+        for row in table.to_dict("records")
     ]
-    title = f"The leading {len(lines)} of {len(table):,} {what} that some draw holds"
-    return html.table(["Effect", "Importance", f"{PERCENT} interval", "Inclusion"], lines, title)
+    title = f"{len(table):,} {what} that some draw holds, by importance"
+    return html.long_table(
+        what.replace(" ", "-"), ["Effect", "Importance", f"{PERCENT} interval", "Inclusion"], lines, title
+    )
+
+
+def importance_drawing(table: pd.DataFrame) -> str:
+    """Draw the leading effects."""
+    return bar_drawing(
+        f"Importance of the {len(table)} leading effects with {PERCENT} posterior intervals, as bars",
+        [TIMES.join(shorten(name, 40) for name in names) for names in table["component"]],
+        table["importance"].tolist(),
+        table["importance_low"].tolist(),
+        table["importance_high"].tolist(),
+        "importance",
+        sizes=True,
+    )

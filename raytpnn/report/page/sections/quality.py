@@ -10,20 +10,17 @@ from raytpnn.numerics.level import PERCENT
 from raytpnn.posterior.evaluate import scores
 from raytpnn.report import html
 from raytpnn.report.names import number, percent
-from raytpnn.report.pictures import picture
-from raytpnn.report.plots.calibration import draw_calibration
-from raytpnn.report.quality import Assessment, assess
+from raytpnn.report.quality import Assessment
+from raytpnn.report.svg.calibration import calibration_drawings
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
-    from raytpnn.report.rows import Rows
 
 __all__ = ["quality_section"]
 
 
-def quality_section(post: Posterior, rows: Rows) -> str:
+def quality_section(post: Posterior, result: Assessment) -> str:
     """Scores beside those of a model without features, and calibration."""
-    result = assess(post, rows)
     table = class_scores(result) if post.family.binary else number_scores(post, result)
     parts = [
         html.paragraph(where_from(result)),
@@ -31,15 +28,7 @@ def quality_section(post: Posterior, rows: Rows) -> str:
             ["Score", "This model", "No features"], table, "Scores, beside a model that always says the same"
         ),
         html.heading("Calibration"),
-        html.figures(
-            [
-                (
-                    picture(lambda figure: draw_calibration(post, result, figure), 5.6),
-                    "Calibration plots: observed against promised",
-                    caption_of(post),
-                )
-            ]
-        ),
+        html.drawings(calibration_drawings(post, result)),
     ]
     return html.section("quality", "How good is it?", parts)
 
@@ -126,22 +115,3 @@ def class_scores(result: Assessment) -> list[tuple[str, str, str]]:
         ),
         ("Calibration error (ECE, 15 bins)", number(scores.ece(y, result.mean)), "–"),
     ]
-
-
-def caption_of(post: Posterior) -> str:
-    """How to read the calibration plots."""
-    if post.family.binary:
-        return (
-            "Above: of the rows given a probability, the share that turned out so, with a 95% interval of "
-            "that share; on the dashed line probabilities can be taken at their word. Below: how often each "
-            "probability was given."
-        )
-    text = (
-        "Above: the share of responses within predictive intervals of each level; below the dashed line "
-        "intervals are too narrow, above it too wide. Below: where responses fell in their predictive "
-        "distribution; bars of equal height are right, a hump says too wide, a valley too narrow. Grey: 95% "
-        "of what chance alone does to a point."
-    )
-    if post.family.discrete:
-        text += " Intervals of counts end on whole numbers and hold more than they promise: go by the bars."
-    return text

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raytpnn.numerics.level import CREDIBLE_LEVEL, PERCENT, TAILS
+from raytpnn.posterior.effects.components import contributions
 from raytpnn.posterior.evaluate.mixture import mixture_quantiles
 from raytpnn.report import html
-from raytpnn.report.names import latent_unit, number, probability, shorten
-from raytpnn.report.pictures import picture
+from raytpnn.report.names import TIMES, latent_unit, number, probability, shorten
 from raytpnn.report.plots.shapley import shapley_by_column
-from raytpnn.report.plots.waterfall import Explanation, draw_explanation, explain, waterfall_height
-from raytpnn.report.rows import Rows, column_text, pick
+from raytpnn.report.plots.waterfall import Explanation, explain
+from raytpnn.report.rows import Rows, column_text, pick, thin_rows
+from raytpnn.report.svg.bars import bar_drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
 
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["rows_section"]
 
 SHAPLEY_COLUMNS = 6
+PICKED_ROWS, PICKED_EFFECTS = 200, 15
 
 
 def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> str:
@@ -45,22 +44,24 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
     parts = [
         html.paragraph(how),
         html.paragraph(
-            "Each picture starts at the intercept and adds the row's effects, the largest first, until it "
-            f"ends at f ({latent_unit(post)}). A black line is the {PERCENT} posterior interval of a bar "
-            "alone. An effect of which a feature is missing adds nothing. ≈ is the typical value of a group "
-            "of close values. The tables give every column its fair share: its own effect and an equal part "
-            "of each effect that it shares with others."
+            f"Each bar is what one effect adds to f ({latent_unit(post)}) at the row, beyond the intercept "
+            f"{number(post.intercept_mean)}; the line is its {PERCENT} posterior interval. An effect of "
+            "which a feature is missing adds nothing. ≈ is the typical value of a group of close values. "
+            "The tables give every column its fair share: its own effect and an equal part of each effect "
+            "that it shares with others."
         ),
     ]
     drawn = []
     for number_of in wanted:
         one = pick(rows, [number_of])
         explanation = explain(post, one)
-        draw = partial(draw_on, post, one, explanation)
-        alt = f"How effects add up to f at row {one.number[0]}"
-        drawn.append((picture(draw, waterfall_height(explanation)), alt, prediction_text(post, one)))
-    parts.append(html.figures(drawn))
+        if explanation.labels:
+            drawn.append((explanation_drawing(post, one, explanation), prediction_text(post, one)))
+        else:
+            parts.append(html.paragraph(f"{prediction_text(post, one)} No effect adds anything."))
+    parts.append(html.drawings(drawn))
     parts += [part for row in wanted for part in shapley_parts(post, pick(rows, [row]))]
+    parts.append(row_picker(post, rows))
     return html.section("rows", "Single rows", parts)
 
 
@@ -82,9 +83,22 @@ def shapley_parts(post: Posterior, row: Rows) -> list[str]:
     return [html.table(["Column", "Shapley value", f"{PERCENT} posterior interval"], lines, title)]
 
 
-def draw_on(post: Posterior, row: Rows, explanation: Explanation, figure: Figure) -> None:
-    """Draw an explanation on an empty figure."""
-    draw_explanation(post, row, explanation, figure.subplots())
+def explanation_drawing(post: Posterior, row: Rows, explanation: Explanation) -> str:
+    """Draw what the effects of a row add."""
+    labels, means = list(explanation.labels), explanation.mean.tolist()
+    lows, highs = explanation.low.tolist(), explanation.high.tolist()
+    if explanation.n_rest:
+        labels.append(f"{explanation.n_rest} others together")
+        for values in (means, lows, highs):
+            values.append(explanation.rest)
+    return bar_drawing(
+        f"What effects add to f at row {row.number[0]}",
+        labels,
+        means,
+        lows,
+        highs,
+        f"added ({latent_unit(post)})",
+    )
 
 
 def prediction_text(post: Posterior, row: Rows) -> str:
@@ -93,7 +107,7 @@ def prediction_text(post: Posterior, row: Rows) -> str:
     response = post.family.mean(f[:, 0])
     start = f"Row {row.number[0]}: "
     if post.family.binary:
-        label = "1" if post.classes is None else shorten(str(post.classes[1]), 40)
+        label = "a 1" if post.classes is None else shorten(str(post.classes[1]), 40)
         low, high = np.quantile(response, TAILS)
         text = (
             f"{start}probability of {label} {probability(float(response.mean()))}, {PERCENT} posterior "
@@ -109,3 +123,48 @@ def prediction_text(post: Posterior, row: Rows) -> str:
         f"{number(low)} to {number(high)}."
     )
     return text if row.y is None else f"{text} It was {number(float(row.y[0]))}."
+
+
+def row_picker(post: Posterior, rows: Rows) -> str:
+    """Give data of rows that the script of the page explains when one is picked."""
+    some = thin_rows(rows, PICKED_ROWS)
+    table = contributions(post.predictor, post.norms, some.codes, post.names, PICKED_EFFECTS)
+    if not len(table.columns):
+        return ""
+    names = [
+        TIMES.join(shorten(part, 40) for part in name) if isinstance(name, tuple) else "all others together"
+        for name in table.columns
+    ]
+    mean = post.predictor.mean(post.family, some.codes, some.offset)
+    entries = [
+        {
+            "row": int(some.number[i]),
+            "mean": number(float(mean[i])),
+            "was": "" if some.y is None else response_text(post, float(some.y[i])),
+            "adds": [float(f"{value:.4g}") for value in values],
+        }
+        for i, values in enumerate(table.to_numpy())
+    ]
+    told = {
+        "names": names,
+        "rows": entries,
+        "intercept": number(post.intercept_mean),
+        "unit": latent_unit(post),
+    }
+    what = "rows" if some.n == rows.n else f"{some.n} of {rows.n:,} rows, evenly spaced"
+    return (
+        html.heading("Pick a row")
+        + '<div id="picker" data-source="picker-data" hidden><p><label for="picked">Row: </label>'
+        + '<select id="picked"></select> <span class="note">'
+        + html.prose(f"({what}; posterior means)")
+        + '</span></p><div id="picked-row" aria-live="polite"></div></div>'
+        + '<noscript><p class="note">Picking a row needs scripts.</p></noscript>'
+        + html.data("picker-data", told)
+    )
+
+
+def response_text(post: Posterior, value: float) -> str:
+    """Response as the user gave it."""
+    if post.family.binary and post.classes is not None:
+        return shorten(str(post.classes[int(value)]), 40)
+    return number(value)
