@@ -20,6 +20,14 @@ def report(
         Path | None, typer.Option(help="Where to write the page; RUN/report.html if not given.")
     ] = None,
     annotation: GeneNames = None,
+    fdr: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Add the effects that are real at this false discovery rate, such as 0.1; takes seconds.",
+        ),
+    ] = None,
 ) -> None:
     """Write one HTML page about a run: what was fitted, did it converge, what matters."""
     if out is None and "://" in run:
@@ -41,6 +49,7 @@ def report(
         target,
         validation=read_validation(Place(run)),
         target=note.get("target"),
+        fdr=fdr,
         data=None if note.get("data") is None else os.path.basename(str(note["data"])),
     )
     print(target)

@@ -20,7 +20,8 @@ from raytpnn.report.page.sections.effects import effects_section
 from raytpnn.report.page.sections.fit import fit_section, one_line
 from raytpnn.report.page.sections.importance import importance_section
 from raytpnn.report.page.sections.quality import quality_section
-from raytpnn.report.page.sections.selected import selected_section
+from raytpnn.report.page.sections.selected import SELECTED, selected_section
+from raytpnn.report.page.sections.selection import selection_table
 from raytpnn.report.page.sections.single_rows import rows_section
 from raytpnn.report.page.sections.validation import validation_section
 from raytpnn.report.quality import assess
@@ -48,6 +49,7 @@ def write_report(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
+    fdr: float | None = None,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -76,6 +78,8 @@ def write_report(
         Names of the response and of the data; those that the fit knows if not given.
     selected : DataFrame, optional
         Effects that were selected as real, for a section of their own: its columns are shown as they are.
+    fdr : float, optional
+        False discovery rate at which effects are selected for that section, by `post.select_genes`.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def write_report(
     file = Path(path)
     if file.is_dir():
         raise ValueError(f"{file} is a folder; give the name of a file, such as {file / 'report.html'}")
-    text = report_html(post, rows, X, y, title, offset, validation, target, data, selected)
+    text = report_html(post, rows, X, y, title, offset, validation, target, data, selected, fdr)
     beside = file.with_name(file.name + ".part")
     beside.write_text(text, encoding="utf-8")
     beside.replace(file)
@@ -110,6 +114,7 @@ def report_html(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
+    fdr: float | None = None,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     template = page_template()
@@ -123,6 +128,7 @@ def report_html(
     sections = [
         effects_section(post),
         *([] if selected is None else [selected_section(selected)]),
+        *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
         importance_section(post),
         *([rows_section(post, looked_at, rows)] if rows is None or len(rows) else []),
         quality_section(post, result),

@@ -10,7 +10,9 @@ from raytpnn.report.names import TIMES, number, shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["selected_section"]
+__all__ = ["SELECTED", "selected_section"]
+
+SELECTED = "Which effects are real?"
 
 
 def selected_section(table: pd.DataFrame) -> str:
@@ -22,16 +24,12 @@ def selected_section(table: pd.DataFrame) -> str:
         One row per effect. A column "component" of tuples of names comes first.
     """
     if table.empty:
-        return html.section(
-            "selected", "Which effects are real?", [html.paragraph("None stands out from chance.")]
-        )
+        return html.section("selected", SELECTED, [html.paragraph("None stands out from chance.")])
     names = sorted(map(str, table.columns), key=lambda name: name != "component")
     rows = [[cell_text(row[name]) for name in names] for row in table.to_dict("records")]
     columns = [name.replace("_", " ").capitalize() for name in names]
     caption = f"{len(table):,} effects selected as real"
-    return html.section(
-        "selected", "Which effects are real?", [html.long_table("real", columns, rows, caption)]
-    )
+    return html.section("selected", SELECTED, [html.long_table("real", columns, rows, caption)])
 
 
 def cell_text(cell: Any) -> str:
