@@ -385,6 +385,7 @@ def main() -> None:
     print(HEADER)
     if options.setting == ["table"]:
         kept = pd.read_json(options.json, lines=True)
+        kept = kept.drop_duplicates(["setting", "method", "data_set"], keep="last")
         for (setting, method), results in kept.groupby(["setting", "method"], sort=False):
             print(table_line(str(setting), str(method), results))
         return

@@ -34,6 +34,10 @@ ASSUMES = (
     "The rate assumes independent rows, and that the fit without an effect, or the regression of the "
     "effect's features on those that go along with them, is about right."
 )
+ASSUMES_WIDE = (
+    "The rate assumes independent rows. Features were taken one by one: it is the probability of any false "
+    "step, and interactions were not tested."
+)
 
 
 def select_effects(
@@ -112,7 +116,7 @@ def select_effects(
         "delta": delta,
         "tested": number,
         "rows": len(rows),
-        "assumes": ASSUMES,
+        "assumes": ASSUMES_WIDE if tests.wide else ASSUMES,
     }
     return table
 
