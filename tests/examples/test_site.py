@@ -34,6 +34,9 @@ def test_site_is_built_and_its_links_lead_somewhere(tmp_path):
         assert name in api, name
     site = tmp_path / "site"
     broken = []
+    assert not re.search(r'<(?:script|link)[^>]*(?:src|href)="https?:', api), (
+        "nothing is fetched from other sites"
+    )
     for page in site.rglob("index.html"):
         text = page.read_text(encoding="utf-8")
         for address in re.findall(r'(?:href|src)="([^"#]+)', text):

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["report_html", "write_report"]
 
+# Draws behind drawings, scores and rows, evenly spaced; the tables of effects and the diagnostics are of all.
+MOST_DRAWS = 1000
+
 
 def write_report(
     post: Posterior,
@@ -118,20 +121,22 @@ def report_html(
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     template = page_template()
-    looked_at = choose_rows(post, X, y, offset)
+    # Of very many draws some are enough for drawings, scores and rows.
+    few = post.thin(MOST_DRAWS) if post.draws.n_draws > MOST_DRAWS else post
+    looked_at = choose_rows(few, X, y, offset)
     if rows is not None:
         pick(looked_at, rows)
     target = target or post.config.get("target_name") or "the response"
     data = data or post.config.get("data_name")
-    result = assess(post, looked_at if looked_at.y is not None else choose_rows(post))
+    result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     verdict = verdict_of(comparison_of(post), post.diagnostics())
     sections = [
-        effects_section(post),
+        effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
         *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
         importance_section(post),
-        *([rows_section(post, looked_at, rows)] if rows is None or len(rows) else []),
-        quality_section(post, result),
+        *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
+        quality_section(few, result),
         *([] if validation is None else [validation_section(validation)]),
         convergence_section(post, verdict),
         fit_section(post),

@@ -24,8 +24,8 @@ MOST = {1: 10, 2: 6, 3: 2}
 LEAST_PART = 0.05
 
 
-def effects_section(post: Posterior) -> str:
-    """Pictures of the leading effects, by order."""
+def effects_section(post: Posterior, few: Posterior) -> str:
+    """Draw the leading effects, by order; `few` is the posterior of the draws behind the drawings."""
     chosen, left = leading_effects(post)
     if not any(chosen.values()):
         return html.section(
@@ -44,7 +44,7 @@ def effects_section(post: Posterior) -> str:
     if chosen[1]:
         parts += [
             html.heading("Single features"),
-            html.drawings([main_effect(post, name) for name in chosen[1]]),
+            html.drawings([main_effect(few, name) for name in chosen[1]]),
         ]
     if chosen[2]:
         parts += [
@@ -54,14 +54,21 @@ def effects_section(post: Posterior) -> str:
                 "Small dots are training rows; where there are none, there is no colour. A ring: the "
                 "simultaneous band excludes 0."
             ),
-            html.drawings([pair(post, names) for names in chosen[2]]),
+            html.drawings([pair(few, names) for names in chosen[2]]),
         ]
     if chosen[3]:
         parts += [
             html.heading("Three features"),
             html.paragraph("Maps of two features, at a low and a high value of the third."),
-            html.drawings([drawn for names in chosen[3] for drawn in triple(post, names)]),
+            html.drawings([drawn for names in chosen[3] for drawn in triple(few, names)]),
         ]
+    if few is not post:
+        parts.append(
+            html.note(
+                f"Drawings, scores and single rows are made of {few.draws.n_draws:,} evenly spaced draws of "
+                f"{post.draws.n_draws:,}."
+            )
+        )
     if left:
         parts.append(
             html.note(
