@@ -21,7 +21,7 @@ boruta    XGBoost with shadow features, 20 rounds, Shapley values (extra `xgboos
 
 Rates and powers are of effects (select, bayes) and of features (all): a feature is true if some true effect
 holds it. A group counts as true if a member is. Errors are Monte Carlo standard errors. With --json the
-outcome of every data set is appended to a file.
+outcome of every data set is appended to a file, and data sets that it holds are not done again.
 """
 
 from __future__ import annotations
@@ -70,6 +70,20 @@ def additive(n: int, p: int) -> Callable[[int], Case]:
             f += 1.5 * (X[:, 2] > 0.5)
         true = range(2 if p <= 3 else 3)
         return Case(X, f + 0.5 * rng.normal(size=n), frozenset((j,) for j in true))
+
+    return case
+
+
+def of_family(n: int, p: int, family: str) -> Callable[[int], Case]:
+    """Classes or counts with three main effects on the scale of the link."""
+
+    def case(number: int) -> Case:
+        rng = np.random.default_rng([n, p, number, 7])
+        X = rng.random((n, p))
+        f = np.sin(2.0 * np.pi * X[:, 0]) + 2.0 * (X[:, 1] - 0.5) + 1.5 * (X[:, 2] > 0.5) - 0.75
+        classes = family == "bernoulli"
+        y = rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * f)) if classes else rng.poisson(np.exp(0.6 * f + 0.7))
+        return Case(X, y.astype(float), frozenset([(0,), (1,), (2,)]), family)
 
     return case
 
@@ -134,6 +148,9 @@ def noise(n: int, p: int) -> Callable[[int], Case]:
 SETTINGS: dict[str, Callable[[int], Case]] = {
     "additive-120x3": additive(120, 3),
     "additive-200x10": additive(200, 10),
+    "additive-100x45": additive(100, 45),
+    "classes-300x10": of_family(300, 10, "bernoulli"),
+    "counts-300x10": of_family(300, 10, "poisson"),
     "correlated-0": correlated(200, 50, 0.0),
     "correlated-5": correlated(200, 50, 0.5),
     "correlated-9": correlated(200, 50, 0.9),
@@ -269,6 +286,7 @@ METHODS = {
     "boruta": by_boruta,
 }
 OF_EFFECTS = ("select", "bayes")
+NEED_FIT = {"select", "bayes", "permute"}
 
 
 def outcome(found: list[Effect], case: Case) -> dict[str, float]:
@@ -328,21 +346,40 @@ def leading(options: argparse.Namespace) -> None:
 
 
 def measure(setting: str, options: argparse.Namespace) -> None:
-    rows: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
+    """Every data set by every method; what the file holds already is not done again."""
+    kept = outcomes(options.json)
+    done = {(row["method"], row["data_set"]) for row in kept if row["setting"] == setting}
+    rows = [row for row in kept if row["setting"] == setting and row["method"] in options.methods]
     for number in range(options.first, options.first + options.sets):
+        missing = [method for method in options.methods if (method, number) not in done]
+        if not missing:
+            continue
         case = SETTINGS[setting](number)
-        post = fit(case, number, options)
-        for method in options.methods:
-            begin = time.perf_counter()
+        post = fit(case, number, options) if NEED_FIT.intersection(missing) else None
+        for method in missing:
+            begin = time.process_time()
             found = METHODS[method](post, case, number, options)
-            result = outcome(found, case) | {"seconds": time.perf_counter() - begin}
-            rows[method].append(result)
+            seconds = time.process_time() - begin
+            line = {"setting": setting, "method": method, "data_set": number, **outcome(found, case)}
+            rows.append(line | {"seconds": seconds, "found": [list(own) for own in found]})
             if options.json:
                 with open(options.json, "a") as file:
-                    line = {"setting": setting, "method": method, "data_set": number, **result}
-                    file.write(json.dumps(line | {"found": [list(own) for own in found]}) + "\n")
-    for method, results in rows.items():
-        print(table_line(setting, method, pd.DataFrame(results)), flush=True)
+                    file.write(json.dumps(rows[-1]) + "\n")
+    show(rows)
+
+
+def outcomes(path: str | None) -> list[dict]:
+    """Outcomes that a file holds, those of a data set once."""
+    if path is None or not os.path.exists(path):
+        return []
+    lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return list({(line["setting"], line["method"], line["data_set"]): line for line in lines}.values())
+
+
+def show(rows: list[dict]) -> None:
+    if rows:
+        for (setting, method), results in pd.DataFrame(rows).groupby(["setting", "method"], sort=False):
+            print(table_line(str(setting), str(method), results), flush=True)
 
 
 def table_line(setting: str, method: str, results: pd.DataFrame) -> str:
@@ -384,10 +421,7 @@ def main() -> None:
         return
     print(HEADER)
     if options.setting == ["table"]:
-        kept = pd.read_json(options.json, lines=True)
-        kept = kept.drop_duplicates(["setting", "method", "data_set"], keep="last")
-        for (setting, method), results in kept.groupby(["setting", "method"], sort=False):
-            print(table_line(str(setting), str(method), results))
+        show(outcomes(options.json))
         return
     for setting in SETTINGS if "all" in options.setting else options.setting:
         measure(setting, options)

@@ -206,7 +206,7 @@ def test_steps_hold_their_rate_where_an_f_law_does_not():
     by_permutation, by_law = [], []
     for seed in range(60):
         fit, basis = noise_steps(seed)
-        by_permutation.append(len(steps.one_by_one(fit, basis, [], 0.05)) > 0)
+        by_permutation.append(len(steps.one_by_one(fit, basis, 0.05, max_order=1)) > 0)
         ranks = basis.ranks(np.arange(20_000))
         centred = fit.y - fit.y.mean()
         best = float(np.max(np.abs(ranks @ (centred / np.linalg.norm(centred)))))
@@ -220,11 +220,11 @@ def test_a_step_is_never_surer_than_its_permutations(monkeypatch):
     monkeypatch.setattr(steps, "PERMUTATIONS", 19)
     fit, basis = noise_steps(1, p=200, n=40)
     fit.y = (basis.ranks([3])[0] > 0).astype(float)
-    found = steps.one_by_one(fit, basis, [], 0.05)
-    assert found[0].features == (3,)
+    found = steps.one_by_one(fit, basis, 0.05, max_order=1)
+    assert found[0].effect.features == (3,)
     # The observed one counts among the permuted: without it this would be 0.
-    assert found[0].p_value == pytest.approx(1 / 20)
-    assert steps.one_by_one(fit, basis, [], 0.049) == []
+    assert found[0].effect.p_value == pytest.approx(1 / 20)
+    assert steps.one_by_one(fit, basis, 0.049, max_order=1) == []
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,7 @@ def selection_stability(
         for i, (order, group) in enumerate(zip(table["order"], table["group"], strict=True)):
             own = frozenset(group)
             count[i] += any(
-                order == other and (own & members if order == 1 else own == members)
+                order == other and len(own & members) >= order
                 for other, members in sets
             )
     return count / number

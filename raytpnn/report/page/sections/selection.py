@@ -28,19 +28,21 @@ def selection_table(post: Posterior, fdr: float = 0.1) -> str:
             f"{row['direction']} ({percent(row['direction_probability'])})" if row["direction"] else "–",
             f"{row['q_value']:.2g}",
             shorten(row["group"], 60) or "–",
+            percent(row["group_certainty"]) if row["group_certainty"] < 1.0 else "–",
         )
         for row in table.head(LISTED).to_dict("records")
     ]
     title = (
         f"{len(table):,} of {told['tested']:,} effects tested are real at a false discovery rate of {fdr:.0%}"
     )
-    columns = ["Effect", "Size", "90% interval", "Share", "Direction", "q-value", "One of"]
+    columns = ["Effect", "Size", "90% interval", "Share", "Direction", "q-value", "One of", "Certain"]
     left_out = (
         f" Left out as controls of the assay: {', '.join(told['left_out'])}." if told["left_out"] else ""
     )
     words = (
         f"Size: root mean square over the training rows, in {latent_unit(post)}, given that the effect is "
         "real. Share: its square as a share of the variance of f. Direction: its probability given that the "
-        f"effect is real. One of: features that the data hardly tell apart. {told['assumes']}{left_out}"
+        "effect is real. One of: features that the data hardly tell apart. Certain: probability that the real "
+        f"feature is the effect's or one of these, where others do nearly as well. {told['assumes']}{left_out}"
     )
     return (html.table(columns, lines, title) if lines else html.note(title)) + "\n" + html.note(words)
