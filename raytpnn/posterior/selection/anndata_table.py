@@ -19,8 +19,8 @@ def write_to_anndata(table: pd.DataFrame, adata: Any, key: str = KEY) -> None:
 
     `var` gets the columns KEY_selected (bool), KEY_size, KEY_q_value (NaN for genes that are not selected by
     themselves or by a group) and KEY_group. `uns[KEY]` gets `table`, all of it, pairs included, and `params`:
-    the rate and what it assumes, delta, the verdict of the run, the controls that were left out. Both are kept
-    by `write_h5ad`.
+    the rate and what it assumes, delta, the verdict of the run, the controls that were left out. Both are
+    kept by `write_h5ad`.
 
     Parameters
     ----------

@@ -117,12 +117,17 @@ class OneByOne:
         """
         q = self.taken_out(others)
         freedom = len(self.rows) - q.shape[1]
-        weight = np.zeros(self.basis.bins.n_features)
+        along = np.zeros(self.basis.bins.n_features)
         for features, found in self.correlations(q, self.left(q)):
-            unexplained = 1.0 - np.minimum(found[:, 0].astype(np.float64), 1.0 - 1e-7) ** 2
-            weight[features] = -0.5 * freedom * np.log(unexplained)
-        weight = np.exp(weight - weight.max())
-        return float(weight[list(group)].sum() / weight.sum())
+            along[features] = found[:, 0]
+        return float(probabilities(along, freedom)[list(group)].sum())
+
+
+def probabilities(along: np.ndarray, freedom: int) -> np.ndarray:
+    """Of every feature, that it is the one that explains a response, from their correlations with it."""
+    log = -0.5 * freedom * np.log1p(-(np.minimum(along, 1.0 - 1e-7) ** 2))
+    likelihood = np.exp(log - log.max())
+    return likelihood / likelihood.sum()
 
 
 def one_by_one(

@@ -23,10 +23,10 @@ from raytpnn.posterior.selection.sizes import default_delta, explained_variance,
 if TYPE_CHECKING:
     from raytpnn.posterior.fitted import Fitted
 
-__all__ = ["ASSUMES", "select_effects"]
+__all__ = ["ASSUMES", "FEWEST_ROWS", "select_effects"]
 
-# Of more training rows, so many are tested, evenly spaced.
-MOST_ROWS = 20_000
+# Rows that are tested; of more, so many are, evenly spaced.
+FEWEST_ROWS, MOST_ROWS = 4, 20_000
 # Single features that may lead a group.
 MOST_LEADERS = 50
 # What an effect was tested beyond.
@@ -103,8 +103,10 @@ def select_effects(
     if rows is None:
         rows = np.flatnonzero(post.weight > 0.0)
         rows = rows[evenly_spaced(len(rows), MOST_ROWS)] if len(rows) else rows
-    if len(rows) < 4:
-        raise ValueError(f"effects cannot be tested on {len(rows)} rows; at least 4 with a weight are needed")
+    if len(rows) < FEWEST_ROWS:
+        raise ValueError(
+            f"effects cannot be tested on {len(rows)} rows; at least {FEWEST_ROWS} with a weight are needed"
+        )
     fit, basis = FitWithout(post, rows), Basis(post.bins, rows)
     tests = Tests(fit, basis)
     if tests.wide:

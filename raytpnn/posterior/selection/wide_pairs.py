@@ -24,10 +24,10 @@ __all__ = ["best_pair"]
 SCREENED = 30
 # Degree of the functions of either feature alone, with so many rows for each.
 DEGREE_OF_OWN, ROWS_A_DEGREE = 3, 12
-# Permuted responses that may do better than the one observed, at the largest q-value.
-MOST_BETTER = 1
-# Permutations that are screened together, and features of a block.
-TOGETHER, BLOCK = 8, 512
+# Permuted responses that may do better than the observed one at the largest q-value; of many features, none.
+MOST_BETTER, MANY_FEATURES = 1, 10_000
+# Responses that are screened together, first and then, and features of a block.
+FIRST, TOGETHER, BLOCK = 3, 8, 512
 
 
 def best_pair(room: OneByOne, taken: list[Effect], largest: float) -> tuple[Effect | None, float]:
@@ -46,11 +46,13 @@ def best_pair(room: OneByOne, taken: list[Effect], largest: float) -> tuple[Effe
         return None, 1.0
     q = room.taken_out(taken)
     ranks = np.concatenate([ranks[:, room.rows] for _, ranks in room.basis.chunks()])
-    permutations = int(np.ceil((1 + MOST_BETTER) / largest)) - 1
+    most_better = MOST_BETTER if len(ranks) <= MANY_FEATURES else 0
+    permutations = int(np.ceil((1 + most_better) / largest)) - 1
     best, observed, better, done = None, 0.0, 0, 0
     while done <= permutations:
         # The first column is the response as observed: only the first batch needs it.
-        targets = room.left(q, min(TOGETHER, permutations + 1 - done))[:, 0 if best is None else 1 :]
+        number = min(FIRST - 1 if best is None else TOGETHER, permutations + 1 - done)
+        targets = room.left(q, number)[:, 0 if best is None else 1 :]
         for target, pairs in zip(targets.T, screened(ranks, targets * room.root[:, None]), strict=True):
             pair, found = closest(room, q, target, [own for own in pairs if own not in taken])
             if best is None:
@@ -60,7 +62,7 @@ def best_pair(room: OneByOne, taken: list[Effect], largest: float) -> tuple[Effe
             else:
                 better += found >= observed * (1.0 - 1e-5)
             done += 1
-            if better > MOST_BETTER:
+            if better > most_better:
                 return best, max((1 + better) / done, float(np.nextafter(largest, 1.0)))
     return best, (1 + better) / done
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import raytpnn
 from raytpnn.posterior.compared import comparison_of
+from raytpnn.posterior.selection.select import FEWEST_ROWS
 from raytpnn.report import html
 from raytpnn.report.page.sections.answer import answers
 from raytpnn.report.page.sections.convergence import convergence_section
@@ -52,7 +53,7 @@ def write_report(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -80,9 +81,10 @@ def write_report(
     target, data : str, optional
         Names of the response and of the data; those that the fit knows if not given.
     selected : DataFrame, optional
-        Effects that were selected as real, for a section of their own: its columns are shown as they are.
+        Effects that were selected otherwise, for the section on real effects: its columns are shown as they
+        are, and `fdr` is not used.
     fdr : float, optional
-        False discovery rate at which effects are selected for that section, by `post.select_genes`.
+        False discovery rate at which effects are selected, by `post.select_genes`; None selects none.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def report_html(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     template = page_template()
@@ -130,10 +132,12 @@ def report_html(
     data = data or post.config.get("data_name")
     result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     verdict = verdict_of(comparison_of(post), post.diagnostics())
+    testable = selected is None and int((post.weight > 0.0).sum()) >= FEWEST_ROWS
+    effects = post.select_genes(fdr) if testable and fdr else None
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
-        *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
+        *([] if effects is None else [html.section("selected", SELECTED, [selection_table(post, effects)])]),
         importance_section(post),
         *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
         quality_section(few, result),
@@ -151,7 +155,7 @@ def report_html(
             f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
         ),
         summary=one_line(post, target, data),
-        answers=answers(post, result, verdict, target, validation),
+        answers=answers(post, result, verdict, target, validation, effects),
         links=[link(section) for section in sections],
         sections=html_safe("\n".join(sections)),
         footer=f"Written by raytpnn {raytpnn.__version__}.",

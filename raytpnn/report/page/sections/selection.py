@@ -8,6 +8,8 @@ from raytpnn.report import html
 from raytpnn.report.names import latent_unit, number, percent, shorten
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["selection_table"]
@@ -15,9 +17,8 @@ __all__ = ["selection_table"]
 LISTED = 20
 
 
-def selection_table(post: Posterior, fdr: float = 0.1) -> str:
-    """Effects that are real at a false discovery rate, with what the numbers are."""
-    table = post.select_genes(fdr)
+def selection_table(post: Posterior, table: pd.DataFrame) -> str:
+    """Effects that are real at a false discovery rate, by `select_genes`, with what the numbers are."""
     told = table.attrs
     lines = [
         (
@@ -33,7 +34,8 @@ def selection_table(post: Posterior, fdr: float = 0.1) -> str:
         for row in table.head(LISTED).to_dict("records")
     ]
     title = (
-        f"{len(table):,} of {told['tested']:,} effects tested are real at a false discovery rate of {fdr:.0%}"
+        f"{len(table):,} of {told['tested']:,} effects tested are real at a false discovery rate of "
+        f"{told['fdr']:.0%}"
     )
     columns = ["Effect", "Size", "90% interval", "Share", "Direction", "q-value", "One of", "Certain"]
     left_out = (
@@ -42,7 +44,7 @@ def selection_table(post: Posterior, fdr: float = 0.1) -> str:
     words = (
         f"Size: root mean square over the training rows, in {latent_unit(post)}, given that the effect is "
         "real. Share: its square as a share of the variance of f. Direction: its probability given that the "
-        "effect is real. One of: features that the data hardly tell apart. Certain: probability that the real "
-        f"feature is the effect's or one of these, where others do nearly as well. {told['assumes']}{left_out}"
+        "effect is real. One of: features that the data hardly tell apart. Certain: probability that the "
+        f"real one is among these, where other features do nearly as well. {told['assumes']}{left_out}"
     )
     return (html.table(columns, lines, title) if lines else html.note(title)) + "\n" + html.note(words)
