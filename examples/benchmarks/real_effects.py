@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -162,6 +163,7 @@ SETTINGS: dict[str, Callable[[int], Case]] = {
     "noise-120x3": noise(120, 3),
     "noise-200x50": noise(200, 50),
     "noise-100x2000": noise(100, 2000),
+    "noise-100x54675": noise(100, 54_675),
 }
 EXPRESSION = ("gse4107", "bladderbatch", "golub_leukemia", "alon_colon")
 
@@ -194,7 +196,7 @@ def feature_sizes(post: raytpnn.Posterior, p: int) -> np.ndarray:
 
 def by_select(post: raytpnn.Posterior, case: Case, number: int, options: argparse.Namespace) -> list[Effect]:
     place = {name: j for j, name in enumerate(post.names)}
-    table = post.select(RATE)
+    table = post.select(RATE, max_order=options.max_order)
     # A group stands for the true one of its members, if there is one.
     found = []
     for own, order in zip(table["component"], table["order"], strict=True):
@@ -320,7 +322,9 @@ def permuted_labels(options: argparse.Namespace) -> None:
         for number in range(options.first, options.first + options.sets):
             X, y = expression_case(name, number)
             case = Case(X, y, frozenset(), "bernoulli")
-            hits.append(len(fit(case, number, options).select(RATE)) > 0)
+            found = fit(case, number, options).select(RATE, max_order=options.max_order)
+            hits.append(len(found) > 0)
+            print(f"{name} {number}: {found['component'].tolist()}", file=sys.stderr, flush=True)
         print(f"| {name} | {len(hits)} | {np.mean(hits):.0%} |", flush=True)
 
 
@@ -409,6 +413,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["select", "bayes", "lasso"], choices=METHODS)
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first data set")
+    parser.add_argument("--max-order", type=int, default=3, help="of effects that are tested")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--sweeps", type=int, default=500, help="of warm-up, and as many draws")
     parser.add_argument("--json", help="file to which every outcome is appended; 'table' reads it")
