@@ -7,7 +7,8 @@
 
 Settings: additive data of `examples/inclusion.py` (120 x 3, 200 x 10); 200 rows of 50 features with
 neighbours correlated at 0, .5 or .9 (four main effects and a pure interaction); the paper's f1 to f3 with
-1,000 rows; 100 rows of 2,000 or 54,675 features in correlated blocks of five (three main effects and a pair);
+1,000 rows; 100 rows of 2,000 or 54,675 features in blocks of five,
+correlated at .5, .7 or .9 within (three main effects and a pair);
 pure noise; and four expression sets with permuted labels.
 
 Methods, all at a nominal 10%:
@@ -119,14 +120,14 @@ def paper(name: str, n: int) -> Callable[[int], Case]:
     return case
 
 
-def wide(n: int, p: int) -> Callable[[int], Case]:
-    """Blocks of five features correlated at .5; three main effects and a pair, in different blocks."""
+def wide(n: int, p: int, rho: float = 0.5) -> Callable[[int], Case]:
+    """Blocks of five features correlated at rho; three main effects and a pair, in different blocks."""
     from scipy.stats import norm
 
     def case(number: int) -> Case:
         rng = np.random.default_rng([n, p, number])
         shared = np.repeat(rng.normal(size=(n, -(-p // 5))), 5, axis=1)[:, :p]
-        Z = np.sqrt(0.5) * shared + np.sqrt(0.5) * rng.normal(size=(n, p))
+        Z = np.sqrt(rho) * shared + np.sqrt(1.0 - rho) * rng.normal(size=(n, p))
         a, b, c, d, e = (int(5 * block) for block in rng.permutation(p // 5)[:5])
         u = norm.cdf(Z[:, [a, b, c, d, e]]) - 0.5
         f = 3.0 * u[:, 0] - 3.0 * u[:, 1] + 3.0 * u[:, 2] + 12.0 * u[:, 3] * u[:, 4]
@@ -159,6 +160,8 @@ SETTINGS: dict[str, Callable[[int], Case]] = {
     "f2": paper("f2", 1000),
     "f3": paper("f3", 1000),
     "wide-2000": wide(100, 2000),
+    "wide-2000-7": wide(100, 2000, 0.7),
+    "wide-2000-9": wide(100, 2000, 0.9),
     "wide-54675": wide(100, 54_675),
     "noise-120x3": noise(120, 3),
     "noise-200x50": noise(200, 50),
@@ -197,14 +200,13 @@ def feature_sizes(post: raytpnn.Posterior, p: int) -> np.ndarray:
 def by_select(post: raytpnn.Posterior, case: Case, number: int, options: argparse.Namespace) -> list[Effect]:
     place = {name: j for j, name in enumerate(post.names)}
     table = post.select(RATE, max_order=options.max_order)
-    # A group stands for the true one of its members, if there is one.
+    # A group stands for a true effect of its members, if there is one.
     found = []
-    for own, order in zip(table["component"], table["order"], strict=True):
+    for own, order, group in zip(table["component"], table["order"], table["group"], strict=True):
         effect = tuple(place[name] for name in own)
-        if len(effect) > order:
-            true = [(j,) for j in effect if (j,) in case.truth]
-            effect = true[0] if true else effect[:1]
-        found.append(effect)
+        members = {place[name] for name in group}
+        true = [other for other in case.truth if len(other) == order and members.issuperset(other)]
+        found.append(effect if effect in true else true[0] if true else effect[:order])
     return list(dict.fromkeys(found))
 
 

@@ -15,7 +15,6 @@ from raytpnn.families import get_family
 from raytpnn.model.prior import Prior
 from raytpnn.posterior.selection import one_by_one as steps
 from raytpnn.posterior.selection import score_tests, wide_pairs
-from raytpnn.posterior.selection.anndata_table import write_to_anndata
 from raytpnn.posterior.selection.basis import Basis
 from raytpnn.posterior.selection.candidates import near_equals, screened_pairs
 from raytpnn.posterior.selection.error_rate import q_values
@@ -352,13 +351,13 @@ def test_halves_keep_the_shares_of_classes_and_say_how_stable(wide):
 def test_a_selection_goes_into_anndata(wide):
     table = wide.select_genes()
     adata = SimpleNamespace(var=pd.DataFrame(index=[f"p{j}_at" for j in range(10)]), uns={})
-    write_to_anndata(table, adata)
+    raytpnn.write_to_anndata(table, adata)
     assert adata.var["raytpnn_selected"]["p5_at"] or adata.var["raytpnn_selected"]["p6_at"]
     assert np.isnan(adata.var["raytpnn_q_value"]["p1_at"])
     assert list(adata.uns["raytpnn"]["table"]["gene"]) == list(table["gene"])
     assert adata.uns["raytpnn"]["params"]["verdict"] == table.attrs["verdict"]
     with pytest.raises(TypeError, match="AnnData"):
-        write_to_anndata(table, [])
+        raytpnn.write_to_anndata(table, [])
 
 
 def test_a_selection_is_the_same_after_files(wide, tmp_path):
@@ -370,7 +369,7 @@ def test_a_selection_is_the_same_after_files(wide, tmp_path):
     table.to_parquet(tmp_path / "t.parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), table, check_dtype=False)
     adata = anndata.AnnData(np.zeros((3, 10)), var=pd.DataFrame(index=[f"p{j}_at" for j in range(10)]))
-    write_to_anndata(table, adata)
+    raytpnn.write_to_anndata(table, adata)
     adata.write_h5ad(tmp_path / "t.h5ad")
     read = anndata.read_h5ad(tmp_path / "t.h5ad")
     assert read.var["raytpnn_selected"].sum() == adata.var["raytpnn_selected"].sum() > 0
