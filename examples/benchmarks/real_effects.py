@@ -30,7 +30,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -318,34 +317,37 @@ def expression_case(name: str, number: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def permuted_labels(options: argparse.Namespace) -> None:
+    """How often effects are selected where there are none; what the file holds is not done again."""
     print("| data | permutations | with a selection |\n| --- | --- | --- |")
-    for name in EXPRESSION:
-        hits = []
-        for number in range(options.first, options.first + options.sets):
+    for name in options.data:
+        rows = [row for row in outcomes(options.json) if row["setting"] == name]
+        done = {row["data_set"] for row in rows}
+        for number in set(range(options.first, options.first + options.sets)) - done:
             X, y = expression_case(name, number)
             case = Case(X, y, frozenset(), "bernoulli")
             found = fit(case, number, options).select(RATE, max_order=options.max_order)
-            hits.append(len(found) > 0)
-            print(f"{name} {number}: {found['component'].tolist()}", file=sys.stderr, flush=True)
-        print(f"| {name} | {len(hits)} | {np.mean(hits):.0%} |", flush=True)
+            line = {"setting": name, "method": "permuted", "data_set": number, "any": float(len(found) > 0)}
+            rows.append(line | {"found": [list(own) for own in found["component"]]})
+            if options.json:
+                with open(options.json, "a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+        print(f"| {name} | {len(rows)} | {np.mean([row['any'] for row in rows]):.0%} |", flush=True)
 
 
 def leading(options: argparse.Namespace) -> None:
     """Share of 20 leading genes that two random halves of the samples have in common."""
     from raytpnn.posterior.selection.resamples import fits_of_halves
 
-    print("| data | pairs of halves | by importance | by p-value |\n| --- | --- | --- | --- |")
-    for name in EXPRESSION[1:]:
+    print("| data | pairs of halves | by importance | by `unexplained` |\n| --- | --- | --- | --- |")
+    for name in options.data:
         X, _ = expression_case(name, 0)
         target = pd.read_csv(Path(os.environ["RAYTPNN_DATA"]) / f"{name}_samples.csv")["target"]
         post = fit(Case(X, target.to_numpy(), frozenset(), "bernoulli"), 0, options)
         found = []
         for half in fits_of_halves(post, 2 * options.sets):
             sizes = feature_sizes(half, half.bins.n_features)
-            table = half.select(1.0, max_order=1)
-            singles = [own[0] for own, group in zip(table["component"], table["group"], strict=True) if group]
-            names = [half.names[j] for j in np.argsort(-sizes)[:20]]
-            found.append((set(names), set(list(dict.fromkeys(singles))[:20])))
+            pooled = half.unexplained(1, top=20)["component"]
+            found.append(({half.names[j] for j in np.argsort(-sizes)[:20]}, {own[0] for own in pooled}))
         pairs = [(found[i], found[i + 1]) for i in range(0, len(found), 2)]
         common = np.mean([[len(a & b) / 20 for a, b in zip(x, y, strict=True)] for x, y in pairs], axis=0)
         print(f"| {name} | {len(pairs)} | {common[0]:.2f} | {common[1]:.2f} |", flush=True)
@@ -418,6 +420,9 @@ def main() -> None:
     parser.add_argument("--max-order", type=int, default=3, help="of effects that are tested")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--sweeps", type=int, default=500, help="of warm-up, and as many draws")
+    parser.add_argument(
+        "--data", nargs="+", default=EXPRESSION, choices=EXPRESSION, help="of 'permuted', 'leading'"
+    )
     parser.add_argument("--json", help="file to which every outcome is appended; 'table' reads it")
     options = parser.parse_args()
     if options.setting == ["permuted"]:
@@ -428,7 +433,7 @@ def main() -> None:
         return
     print(HEADER)
     if options.setting == ["table"]:
-        show(outcomes(options.json))
+        show([row for row in outcomes(options.json) if row["method"] in METHODS])
         return
     for setting in SETTINGS if "all" in options.setting else options.setting:
         measure(setting, options)
