@@ -172,7 +172,9 @@ class RecordBuffer:
         memory = self.host[chain * size : (chain + 1) * size].copy()
         arrays = {name: self.packing.view(memory, name) for name in self.packing.arrays}
         trace = arrays.pop("trace", None)
-        return Record(watched=self.watched, **arrays), trace
+        # Devices run families of one output.
+        output, intercepts = np.zeros(arrays["order"].shape, np.int64), arrays["scalar"][:, :1]
+        return Record(watched=self.watched, output=output, intercepts=intercepts, **arrays), trace
 
     def close(self) -> None:
         """Give the memory back."""
