@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raytpnn.data.response import Response
 from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.options.definition import CLASSIFIER, REGRESSOR, SAMPLE, EstimatorOptions, RegressorOptions
+from raytpnn.parallel.threads import at_most, usable_cores
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
 from raytpnn.storage.places.uris import shown
@@ -61,6 +63,7 @@ class BayesianTPNN(BaseEstimator):
     posterior_: Posterior
     out: str | os.PathLike[str] | None
     random_state: Any
+    n_jobs: int | None
 
     def _to_show(self) -> BayesianTPNN:
         """Copy that holds no credentials of the URI it writes to."""
@@ -106,7 +109,9 @@ class BayesianTPNN(BaseEstimator):
 
     def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
         """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
-        return self.posterior_.interval(self._rows(X), level, offset)
+        rows = self._rows(X)
+        with self._cores():
+            return self.posterior_.interval(rows, level, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,10 +150,19 @@ class BayesianTPNN(BaseEstimator):
                 "Sample weights must contain at least one non-zero number; with weights of 0 alone, "
                 "raytpnn.sample gives the prior"
             )
-        with quiet():
+        with quiet(), self._cores():
             self.posterior_ = sample(X, y, sample_weight=weight, offset=offset, **options)
         # Seen from the line that called `fit`.
         warn_unless_converged(self.posterior_, stacklevel=3)
+
+    def _cores(self) -> AbstractContextManager[None]:
+        """Limit of the cores that are used."""
+        if self.n_jobs is None:
+            return nullcontext()
+        if not isinstance(self.n_jobs, Integral) or self.n_jobs == 0:
+            raise ValueError(f"n_jobs must be a whole number but 0, or None, got {self.n_jobs!r}")
+        jobs = int(self.n_jobs)
+        return at_most(jobs if jobs > 0 else max(usable_cores() + 1 + jobs, 1))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -255,8 +269,9 @@ class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
         std : (n,), only with return_std
         """
         rows = self._rows(X)
-        mean = self.posterior_.predict(rows, offset)
-        return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
+        with self._cores():
+            mean = self.posterior_.predict(rows, offset)
+            return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
 
 
 @CLASSIFIER.describe
@@ -326,7 +341,8 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     def posterior_probability(self, X: Any, offset: Any = None) -> np.ndarray:
         """Posterior mean of the probability of the second class, (n,)."""
         rows = self._rows(X)
-        return self.posterior_.predict(rows, offset)
+        with self._cores():
+            return self.posterior_.predict(rows, offset)
 
 
 def checked_response(y: Any, estimator: str) -> np.ndarray:
