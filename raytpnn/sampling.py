@@ -122,7 +122,11 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         rows, encoder, classes = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
         likelihood = likelihood.with_classes(classes)
         n_rows = rows.bins.n_rows
-        screened = scheme is None and likelihood.n_outputs == 1 and is_screened(learned, n_rows, rows.bins.n_features)
+        screened = (
+            scheme is None
+            and likelihood.n_outputs == 1
+            and is_screened(learned, n_rows, rows.bins.n_features)
+        )
         length = limited(length, max_sweeps, n_rows)
         subsets = resolve_subsets(n_rows, minibatch, delayed_acceptance)
         check_subset_of_shards(n_rows, subsets.rows, shards)

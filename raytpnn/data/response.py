@@ -127,7 +127,9 @@ def several_classes(values: np.ndarray, family: Family) -> Response:
     """Number the classes of a response in ascending order of their labels."""
     found = labels_in(values)
     if len(found) < 2:
-        raise ValueError(f"family {family.name!r} needs two classes or more in y; found 1 class: {found[0]!r}")
+        raise ValueError(
+            f"family {family.name!r} needs two classes or more in y; found 1 class: {found[0]!r}"
+        )
     _, number = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
     response = Response(number.astype(np.float64), tuple(found))
     family.with_classes(response.classes)

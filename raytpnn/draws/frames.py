@@ -34,9 +34,7 @@ def scalar_table(draws: Draws, outputs: Sequence[str] | None = None) -> pd.DataF
     )
 
 
-def term_table(
-    draws: Draws, names: Sequence[str], outputs: Sequence[str] | None = None
-) -> pd.DataFrame:
+def term_table(draws: Draws, names: Sequence[str], outputs: Sequence[str] | None = None) -> pd.DataFrame:
     """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta, output.
 
     The last column is there if there are names of outputs.

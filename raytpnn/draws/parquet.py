@@ -3,9 +3,9 @@
 A file holds draws of one chain and belongs at `draws/chain=C/block=B.parquet`; the chain's number is in the
 path, as Arrow and pandas expect of a partitioned data set. Columns: `draw` int32; `loglik`, `intercept`,
 `nuisance`, `b_gamma`, `sigma_beta2` double; and, with one element per term, `beta` list<double>, `features`
-list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>. Families of
-several outputs have two columns more: `output` list<int32>, of every term, and `intercepts` list<double>, of every
-output; `intercept` is that of the first.
+list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>. Families
+of several outputs have two columns more: `output` list<int32>, of every term, and `intercepts` list<double>,
+of every output; `intercept` is that of the first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,6 @@ def outputs_from_arrow(table: pa.Table, term_start: np.ndarray) -> dict[str, np.
         "output": numbers(output.flatten(), np.int32),
         "intercepts": flat.reshape(len(table), int(lengths[0]) if len(lengths) else 1),
     }
-
 
 
 def draws_from_arrow(table: pa.Table, chain: int) -> Draws:

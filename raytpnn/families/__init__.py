@@ -6,7 +6,7 @@ else the package has to know of a family. `register` adds one, `get_family` find
 base             What a family of responses has to say.
 bernoulli        Binary responses: f is the log odds.
 gaussian         Gaussian responses: f is the mean, eta the noise variance.
-heteroscedastic  Gaussian responses whose noise varies: outputs are the mean and the log of the standard deviation.
+heteroscedastic  Gaussian responses whose noise varies: a mean and the log of a standard deviation.
 multinomial      Several classes: the outputs are scores of the classes, whose softmax is their probabilities.
 outputs          Families whose law is made of several functions of a row.
 poisson          Counts: f is the log of the mean.

@@ -1,4 +1,4 @@
-"""Gaussian responses whose noise varies: outputs are the mean and the log of the standard deviation."""
+"""Gaussian responses whose noise varies: a mean and the log of a standard deviation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Heteroscedastic(OutputsFamily):
         """The mean as any response; scales add up in the log."""
         return (location, scale), (float(np.log(scale)), 1.0)
 
-    def reference_rows(self, y, f, w, dispersion, fits, output):
+    def reference_rows(self, y, f, w, dispersion, fits=None, output=0):
         """Score, expected curvature and log-likelihood in one output."""
         mean, log_sd = (f, fits[1]) if output == 0 else (fits[0], f)
         precision = elementary_numpy.exp(-2.0 * log_sd)

@@ -72,7 +72,7 @@ class Multinomial(OutputsFamily):
         "doubles its odds against any other."
     )
     kernel = staticmethod(rows)
-    outputs = ()
+    outputs: tuple[str, ...] = ()
     shift_invariant = True
     discrete = True
     labelled = True
@@ -127,7 +127,7 @@ class Multinomial(OutputsFamily):
         """As they are."""
         return ((0.0, 1.0),) * len(self.outputs)
 
-    def reference_rows(self, y, f, w, dispersion, fits, output):
+    def reference_rows(self, y, f, w, dispersion, fits=None, output=0):
         """Score, curvature and log-likelihood in one output."""
         fits = np.array(fits)
         fits[output] = f

@@ -1,7 +1,7 @@
 """Families whose law is made of several functions of a row.
 
-Wherever a family takes an f, one of several outputs takes records: an array whose fields are its outputs by name,
-so that whoever indexes rows and draws need not know how many there are.
+Wherever a family takes an f, one of several outputs takes records: an array whose fields are its outputs by
+name, so that whoever indexes rows and draws need not know how many there are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def numbers_of(f: np.ndarray) -> np.ndarray:
 
 
 class OutputsFamily(Family):
-    """A family of several outputs; its `reference_rows` takes the fits of all outputs and which one is at hand."""
+    """A family of several outputs; `reference_rows` takes all their fits and which one is at hand, too."""
 
     outputs: tuple[str, ...]
 

@@ -47,9 +47,7 @@ class OutputsPredictor:
     def latent(self, codes: np.ndarray, offset: np.ndarray) -> np.ndarray:
         """Latent f of every draw at every row, (D, n) records; the offset is the first output's."""
         zero = np.zeros_like(offset)
-        f = [
-            part.latent(self.codes_of(c, codes), zero if c else offset) for c, part in enumerate(self.parts)
-        ]
+        f = [part.latent(self.codes_of(c, codes), zero if c else offset) for c, part in enumerate(self.parts)]
         return as_records(f, self.names)
 
     def latent_blocks(self, codes: np.ndarray, offset: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -13,7 +13,16 @@ from raytpnn.forward.norms import component_norms, evenly_spaced
 from raytpnn.forward.prediction import Predictor
 from raytpnn.parallel.threads import at_most
 
-__all__ = ["NO_SIZES", "PROBE_ROWS", "Sizes", "compile_sizes", "component_sizes", "probe_of", "probe_rows", "sizes_over_outputs"]
+__all__ = [
+    "NO_SIZES",
+    "PROBE_ROWS",
+    "Sizes",
+    "compile_sizes",
+    "component_sizes",
+    "probe_of",
+    "probe_rows",
+    "sizes_over_outputs",
+]
 
 # Training rows at which chains are compared.
 PROBE_ROWS = 64

@@ -105,7 +105,8 @@ def check_outputs(family: Family, asked: Any, backend: str) -> str:
         "backend='cuda'": backend == "cuda",
         f"shards={asked.get('shards')}": (asked.get("shards") or 1) > 1,
         "delayed_acceptance=True": bool(asked.get("delayed_acceptance")),
-        f"feature_weights={weights!r}": isinstance(weights, str) and weights in ("screen", "marginal", "xgboost"),
+        f"feature_weights={weights!r}": isinstance(weights, str)
+        and weights in ("screen", "marginal", "xgboost"),
         "an offset": family.shift_invariant and asked.get("offset") is not None,
     }
     for what, given in refused.items():

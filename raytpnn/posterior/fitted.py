@@ -84,7 +84,8 @@ class Fitted:
         """One output as a posterior of its own; see `raytpnn.posterior.one_output.one_output`."""
         from raytpnn.posterior.one_output import one_output
 
-        return one_output(self, name)
+        whole: Any = self
+        return one_output(whole, name)
 
     @cached_property
     def ensemble(self) -> Ensemble:

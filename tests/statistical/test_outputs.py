@@ -1,7 +1,7 @@
 """Families of several outputs: the prior comes back without data, moves keep the posterior, twins do not.
 
-As `test_invariance` and `test_prior_recovery`, whose limits hold: |z| < 4.5 of some 30 checks a test, a false alarm
-about once in 500 runs of this file with new seeds; the seeds are fixed.
+As `test_invariance` and `test_prior_recovery`, whose limits hold: |z| < 4.5 of some 30 checks a test, a false
+alarm about once in 500 runs of this file with new seeds; the seeds are fixed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
-from support.prior_recovery_cases import PRIOR, checks, z_score
 from support.chain_cases import make_case
+from support.prior_recovery_cases import PRIOR, checks, z_score
 from support.twins import LIMIT, largest_z, only, twin
 
 from raytpnn.engine.moves.options import Moves
@@ -39,7 +39,10 @@ def noise_forgotten(settings, output):
 
 
 TWINS = {
-    "coefficients forgotten when the output changes": ("output", {"log_output_ratio": coefficients_forgotten}),
+    "coefficients forgotten when the output changes": (
+        "output",
+        {"log_output_ratio": coefficients_forgotten},
+    ),
     "another output's prior of the intercept": ("intercept", {"centre_of": noise_forgotten}),
 }
 

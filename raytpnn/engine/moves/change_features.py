@@ -183,7 +183,9 @@ def try_restructure(problem, settings, state, work, k, slot, group, d, first, lo
         u, v = uniforms(state, FOR_RESTRUCTURE_BETA, slot, 0)
         beta = draw_coefficient(settings, work, u, v, mean, precision, prior_precision)
         log_ratio += log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision)
-        log_ratio -= log_prior_over_proposal(settings, work, old_beta, old_mean, old_precision, prior_precision)
+        log_ratio -= log_prior_over_proposal(
+            settings, work, old_beta, old_mean, old_precision, prior_precision
+        )
     change = log_likelihood_change(
         problem, settings, state, work, k, old_beta, (old_dot, old_norm), trial, beta, (dot, norm)
     )

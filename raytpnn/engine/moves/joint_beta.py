@@ -20,8 +20,8 @@ from raytpnn.engine.records import (
     SIGMA_BETA2,
 )
 from raytpnn.engine.rows.outputs import (
-    count_members,
     centre_of,
+    count_members,
     intercept_of,
     select_output,
     set_intercept,

@@ -177,7 +177,7 @@ def copy_phi(problem, work, source, target):
 def family_at(problem, settings, state, work, fit):
     """Per row: weighted score, curvature and log-likelihood, in the output at hand."""
     y, w = doubles(problem.y, problem.n), doubles(problem.w, problem.n)
-    family = family_of_code(int(settings.family))
+    family: Any = family_of_code(int(settings.family))
     if family.outputs is None:
         return family.reference_rows(y, fit, w, float(state.scalar[NUISANCE]))
     fits = double_rows(work.fits, work.outputs, problem.n)

@@ -1,7 +1,7 @@
 """The output at hand: which of a row's functions a move is about.
 
-A state's terms each belong to one of a family's outputs. Moves and passes work on one output at a time: its fit
-stands at work.fit, and the family's kernel finds those of the others at work.fits.
+A state's terms each belong to one of a family's outputs. Moves and passes work on one output at a time: its
+fit stands at work.fit, and the family's kernel finds those of the others at work.fits.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from raytpnn.engine.records import INTERCEPT
 from raytpnn.numerics.jit import internal
 
 __all__ = [
+    "centre_of",
     "count_members",
     "drawn_output",
-    "centre_of",
     "intercept_of",
     "select_output",
     "set_intercept",

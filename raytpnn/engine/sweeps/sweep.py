@@ -61,7 +61,8 @@ def sweep(problem, settings, state, work, warming_up):
                 refit_factor(problem, settings, state, work, k, warming_up)
             else:
                 langevin(problem, settings, state, work, k, warming_up)
-    if settings.sharing > 0.0:
+    # Terms of a component may belong to several outputs, whose fits would all change.
+    if settings.sharing > 0.0 and settings.outputs == 1:
         change_components(problem, settings, state, work)
     if settings.outputs > 1:
         change_outputs(problem, settings, state, work)
