@@ -54,6 +54,7 @@ class OneOutput(Family):
 
     def __init__(self, whole: Family, output: str, information: float) -> None:
         self.name = f"{whole.name}[{output}]"
+        self.output = output
         self.code = whole.code
         self.description = whole.description
         self.of_row = information
