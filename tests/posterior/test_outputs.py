@@ -96,7 +96,8 @@ def test_noise_varies_where_it_does(varying):
     np.testing.assert_allclose(post.predict(X), post.predict_latent(X)["mean"], rtol=1e-6)
     scores = score(post, X, y)
     assert {"nll", "rmse", "crps", "coverage", "width"} == set(scores)
-    assert post.loo().elpd == pytest.approx(-len(y) * scores["nll"], rel=0.2)
+    fitted = -len(y) * scores["nll"]
+    assert fitted - 60.0 < post.loo().elpd < fitted
     check = post.predictive_check(draws=40)
     assert np.all(np.isfinite(check["p_value"]))
 
