@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from scipy.special import softmax
 
 import raytpnn
 from raytpnn.families import get_family
@@ -118,6 +120,28 @@ def test_the_users_scale_of_the_noise(varying):
         post.family.log_density(y, post.predictor.latent(*post.encode_rows(X)), 1.0).sum(axis=1)
     )
     assert rows == pytest.approx(density, rel=1e-5)
+
+
+def test_laws_agree_with_scipy():
+    rng = np.random.default_rng(4)
+    mean, log_sd = rng.normal(size=(2, 7))
+    varying, law = get_family("heteroscedastic"), stats.norm(mean, np.exp(log_sd))
+    f = as_records([mean, log_sd], varying.outputs)
+    for y in (-1.0, 0.3):
+        np.testing.assert_allclose(varying.log_density(y, f, 1.0), law.logpdf(y))
+        np.testing.assert_allclose(varying.cdf(y, f, 1.0), law.cdf(y))
+    np.testing.assert_allclose(varying.quantile(0.9, f, 1.0), law.ppf(0.9))
+    np.testing.assert_allclose(varying.variance(f), law.var())
+    classes = get_family("multinomial").with_classes("abc")
+    scores = rng.normal(size=(3, 7))
+    f, p = as_records(scores, classes.outputs), softmax(scores, axis=0)
+    np.testing.assert_allclose(classes.mean(f), p.T)
+    for y in range(3):
+        np.testing.assert_allclose(classes.log_density(y, f, 1.0), np.log(p[y]))
+        np.testing.assert_allclose(classes.cdf(y, f, 1.0), p[: y + 1].sum(axis=0))
+    drawn = classes.sample(rng, np.repeat(f, 20_000), 1.0).reshape(7, -1)
+    for y in range(3):
+        np.testing.assert_allclose(np.mean(drawn == y, axis=1), p[y], atol=0.02)
 
 
 @pytest.mark.parametrize("name", ["classes", "varying"])
