@@ -26,10 +26,13 @@ class Response:
         Finite; 0 and 1 for bernoulli.
     classes : tuple of two values, or None
         What 0 and 1 stand for, for bernoulli: bool, int, float or str.
+    name : str, optional
+        What people call it.
     """
 
     values: np.ndarray
     classes: tuple[Any, Any] | None = None
+    name: str | None = None
 
 
 def as_response(y: Any, family: Family, n_rows: int) -> Response:

@@ -107,6 +107,7 @@ def told_source(options: FitFlags) -> Source:
 
 def arguments_of(options: FitFlags, source: Source) -> dict[str, Any]:
     """What `raytpnn.sample` is called with."""
+    from dataclasses import replace
     from functools import partial
 
     from raytpnn.cli.inputs.running import resources_of
@@ -125,7 +126,7 @@ def arguments_of(options: FitFlags, source: Source) -> dict[str, Any]:
     passed_on = {name: value for name, value in options.items() if name in SAMPLE.options}
     return passed_on | {
         "X": source.X,
-        "y": source.y,
+        "y": replace(source.y, name=options["target"]),
         "family": source.family,
         "sample_weight": source.weight,
         "offset": source.offset,
