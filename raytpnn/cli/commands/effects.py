@@ -82,7 +82,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
                 percent(row["probability_above"]),
                 f"{way} ({percent(row['direction_probability'])})" if way else "",
                 f"{row['q_value']:.2g}",
-                Text(shorten(row["group"], LONGEST) if row["group"] else ""),
+                Text(shorten(row["group"], LONGEST) if row["group"] else "-"),
                 percent(row["group_certainty"]) if row["group_certainty"] < 1.0 else "",
             ]
             shown.add_row(*cells, *([percent(row["stability"])] if "stability" in row else []))
