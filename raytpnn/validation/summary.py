@@ -23,7 +23,7 @@ LEADING = 20
 SIMULATIONS = 200
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
     """Results of `raytpnn.cross_validate`.
 
@@ -44,6 +44,13 @@ class CrossValidation:
     scheme: Scheme
     family: str
     classes: tuple | None = None
+
+    def __str__(self) -> str:
+        from raytpnn.validation.text import to_markdown
+
+        return to_markdown(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -68,7 +75,10 @@ class CrossValidation:
         return get_family(self.family).scores[0]
 
     def predictions(self) -> pd.DataFrame:
-        """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for bernoulli)."""
+        """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for classes).
+
+        For several classes the mean is the list of their probabilities.
+        """
         import pandas as pd
 
         parts = []
@@ -137,6 +147,8 @@ class CrossValidation:
                     "error": float(np.mean((mean > 0.5) != (y == 1.0))),
                 }
             )
+        if get_family(self.family).labelled:
+            return found | scores.class_scores(y, mean)
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
         point = get_family(self.family).point_score(y, mean)
         return {self.leading_score: point} | found | {"crps": crps}
@@ -144,6 +156,7 @@ class CrossValidation:
     def expected_ece(self) -> float:
         """Calibration error that so few rows would show if every probability were right."""
         mean = np.concatenate([fit.mean for fit in self.fits])
+        mean = mean if mean.ndim == 1 else mean.max(axis=1)
         rng = np.random.default_rng(0)
         return float(np.mean([scores.ece(rng.random(len(mean)) < mean, mean) for _ in range(SIMULATIONS)]))
 
@@ -153,8 +166,8 @@ class CrossValidation:
         Returns
         -------
         DataFrame
-            feature; inclusion (mean over fits of the probability that it is not negligible), inclusion_low
-            and inclusion_high (least and most of any fit); confident (share of fits with more than 0.5);
+            feature; share_of_draws (in which it is not negligible, mean over fits), share_of_draws_low and
+            share_of_draws_high (least and most of any fit); confident (share of fits with more than 0.5);
             leading (share of fits in which it is among the 20 first); by_chance (mean over fits of permuted
             responses, if there are any).
         """
@@ -167,9 +180,9 @@ class CrossValidation:
         table = pd.DataFrame(
             {
                 "feature": pd.Series(names, dtype=object),
-                "inclusion": share.mean(axis=0),
-                "inclusion_low": share.min(axis=0, initial=1.0),
-                "inclusion_high": share.max(axis=0, initial=0.0),
+                "share_of_draws": share.mean(axis=0),
+                "share_of_draws_low": share.min(axis=0, initial=1.0),
+                "share_of_draws_high": share.max(axis=0, initial=0.0),
                 "confident": (share > CONFIDENT).mean(axis=0),
                 "leading": [np.mean([name in leaders for leaders in first]) for name in names],
             }
@@ -178,7 +191,7 @@ class CrossValidation:
             table["by_chance"] = [
                 float(np.mean([fit.features.get(name, 0.0) for fit in self.control])) for name in names
             ]
-        return table.sort_values("inclusion", ascending=False, kind="stable", ignore_index=True)
+        return table.sort_values("share_of_draws", ascending=False, kind="stable", ignore_index=True)
 
     def overlap(self) -> float:
         """Mean over pairs of fits of the share that their 20 leading features have in common."""

@@ -19,7 +19,7 @@ def run(backend, sweeps, moves, **case):
     return made.chain, block
 
 
-@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson"])
+@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson", "heteroscedastic", "multinomial"])
 @pytest.mark.parametrize(
     ("moves", "sweeps"),
     [(Moves(), 120), (Moves.paper(), 250)],

@@ -17,7 +17,8 @@ data = {data}
 target = {target}
 out = {out}
 
-# The target: gaussian (numbers), bernoulli (two classes), poisson (counts); found by looking if not given.
+# What the target is: gaussian (numbers), bernoulli (two classes), multinomial (several), poisson (counts);
+# `raytpnn fit --help` has the others. Found by looking if not given.
 # family = "gaussian"
 # The class that is modelled, of two or more.
 # positive = "yes"

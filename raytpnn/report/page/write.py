@@ -12,13 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
+from raytpnn.families.outputs import OneOutput
 from raytpnn.posterior.compared import comparison_of
+from raytpnn.posterior.selection.select import FEWEST_ROWS
 from raytpnn.report import html
-from raytpnn.report.page.sections.answer import answers
+from raytpnn.report.page.sections.answer import Answer, answers
 from raytpnn.report.page.sections.convergence import convergence_section
 from raytpnn.report.page.sections.effects import effects_section
 from raytpnn.report.page.sections.fit import fit_section, one_line
 from raytpnn.report.page.sections.importance import importance_section
+from raytpnn.report.page.sections.outputs import (
+    answers_of_outputs,
+    classes_section,
+    output_sections,
+)
 from raytpnn.report.page.sections.quality import quality_section
 from raytpnn.report.page.sections.selected import SELECTED, selected_section
 from raytpnn.report.page.sections.selection import selection_table
@@ -52,7 +59,7 @@ def write_report(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -80,9 +87,10 @@ def write_report(
     target, data : str, optional
         Names of the response and of the data; those that the fit knows if not given.
     selected : DataFrame, optional
-        Effects that were selected as real, for a section of their own: its columns are shown as they are.
+        Effects that were selected otherwise, for the section on real effects: its columns are shown as they
+        are, and `fdr` is not used.
     fdr : float, optional
-        False discovery rate at which effects are selected for that section, by `post.select_genes`.
+        False discovery rate at which effects are selected, by `post.select_genes`; None selects none.
 
     Returns
     -------
@@ -117,10 +125,10 @@ def report_html(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
-    template = page_template()
+    page_template()
     # Of very many draws some are enough for drawings, scores and rows.
     few = post.thin(MOST_DRAWS) if post.draws.n_draws > MOST_DRAWS else post
     looked_at = choose_rows(few, X, y, offset)
@@ -128,12 +136,31 @@ def report_html(
         pick(looked_at, rows)
     target = target or post.config.get("target_name") or "the response"
     data = data or post.config.get("data_name")
-    result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
+    classes = post.family.labelled and not post.family.binary
+    result = None if classes else assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     verdict = verdict_of(comparison_of(post), post.diagnostics())
+    if post.outputs is not None:
+        sections = [
+            *output_sections(post, few),
+            classes_section(few) if result is None else quality_section(few, result),
+            *([] if validation is None else [validation_section(validation)]),
+            convergence_section(post, verdict),
+            fit_section(post),
+        ]
+        return page(
+            answers_of_outputs(post, result, verdict, target),
+            sections,
+            title,
+            one_line(post, target, data),
+            target,
+        )
+    assert result is not None
+    enough = int((post.weight > 0.0).sum()) >= FEWEST_ROWS and not isinstance(post.family, OneOutput)
+    effects = post.select_genes(fdr) if enough and fdr and selected is None else None
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
-        *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
+        *([] if effects is None else [html.section("selected", SELECTED, [selection_table(post, effects)])]),
         importance_section(post),
         *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
         quality_section(few, result),
@@ -141,6 +168,13 @@ def report_html(
         convergence_section(post, verdict),
         fit_section(post),
     ]
+    found = answers(post, result, verdict, target, validation, effects)
+    return page(found, sections, title, one_line(post, target, data), target)
+
+
+def page(found: list[Answer], sections: list[str], title: str | None, summary: str, target: str) -> str:
+    """Put answers and sections into the template."""
+    template = page_template()
     folder = files("raytpnn.report.page")
     script = (folder / "page.js").read_text(encoding="utf-8")
     return template.render(
@@ -150,8 +184,8 @@ def report_html(
         script_hash=html_safe(
             f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
         ),
-        summary=one_line(post, target, data),
-        answers=answers(post, result, verdict, target, validation),
+        summary=summary,
+        answers=found,
         links=[link(section) for section in sections],
         sections=html_safe("\n".join(sections)),
         footer=f"Written by raytpnn {raytpnn.__version__}.",
