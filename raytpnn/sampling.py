@@ -199,7 +199,8 @@ def _training_rows(
     response = as_response(y, family, bins.n_rows)
     weight = as_weights(sample_weight, bins.n_rows)
     shift = as_offset(offset, bins.n_rows)
-    proposal = resolve_feature_weights(scheme, bins, response.values, family, encoder, sample_weight=weight)
+    target = family.pilot(response.values, 0.0 * shift)
+    proposal = resolve_feature_weights(scheme, bins, target, family, encoder, sample_weight=weight)
     return TrainingRows(bins, response.values, weight, shift, proposal), encoder, response.classes
 
 

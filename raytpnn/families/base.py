@@ -58,6 +58,10 @@ class Family(ABC):
         Whether responses are 0 and 1: two classes.
     identity_mean : bool
         Whether the expected response is f itself.
+    censored : bool
+        Whether responses are times until an event, negative where they were cut short before it.
+    in_intervals : bool
+        Whether a row is one interval of a person's time: see `raytpnn.data.survival`.
     sigma_beta2, wide_sigma_beta2 : float
         Variance of a term's height by the default prior, on the internal scale of the response; and how many
         times larger it is where features outnumber rows.
@@ -91,6 +95,8 @@ class Family(ABC):
     discrete: bool = False
     binary: bool = False
     identity_mean: bool = False
+    censored: bool = False
+    in_intervals: bool = False
     sigma_beta2: float = 0.03
     wide_sigma_beta2: float = 1.0
     boosting_objective: str = "reg:squarederror"
@@ -120,8 +126,12 @@ class Family(ABC):
     def start(self, y: np.ndarray, offset: np.ndarray) -> float:
         """Prior mean of the intercept, where chains start: about the link of the mean, net of the offset."""
 
+    def pilot(self, y: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """What a linear fit is made to, to see how large a dispersion is and which features say something."""
+        return y - offset
+
     def dispersion_start(self, variance: float) -> float:
-        """Dispersion of rows whose responses have that variance around their means."""
+        """Dispersion of rows whose `pilot` has that variance around its linear fit."""
         return variance
 
     # Likelihood and derivatives.

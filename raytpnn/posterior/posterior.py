@@ -88,7 +88,7 @@ class Posterior(Fitted):
         """
         parts = []
         for _, f in self.latent_blocks(X, offset):
-            noise = self.family.variance(f) * self.draws.nuisance[:, None]
+            noise = self.family.variance(f, self.draws.nuisance[:, None])
             parts.append(np.sqrt(noise.mean(axis=0) + self.family.mean(f).var(axis=0)))
         return np.concatenate(parts)
 
@@ -119,13 +119,21 @@ class Posterior(Fitted):
         return quantiles[:, 0] if wanted.ndim == 0 else quantiles
 
     def interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
-        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
+        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end.
+
+        For two classes, whose response is one or the other, it is the credible interval of the probability
+        of a 1.
+        """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
-        return self.quantile(X, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], offset)
+        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        if not self.family.binary:
+            return self.quantile(X, tails, offset)
+        parts = [np.quantile(self.family.mean(f), tails, axis=0).T for _, f in self.latent_blocks(X, offset)]
+        return np.concatenate(parts)
 
     def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
-        """Give the predictive interval, as `interval` does, (n, 2)."""
+        """Give the interval that `interval` gives, (n, 2)."""
         return self.interval(X, level, offset)
 
     def log_density(self, X: Any, y: Any, offset: Any = None) -> np.ndarray:

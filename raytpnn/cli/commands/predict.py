@@ -24,7 +24,7 @@ PARQUET = (".parquet", ".pq")
 def predict(**given: Unpack[PredictFlags]) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
-    For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
+    For two classes: the probability of each with a credible interval, and the likelier one. Parquet is read and written in batches, so
     that DATA may be larger than memory.
     """
     from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
@@ -114,9 +114,8 @@ def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str
     shift = None if offset is None else column_of(table, offset).astype(float)
     columns = {name: pa.array(column_of(table, name), from_pandas=True) for name in keep}
     columns["mean"] = pa.array(post.predict(table, shift))
-    if not post.family.binary:
-        low, high = post.interval(table, level, shift).T
-        columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
+    low, high = post.interval(table, level, shift).T
+    columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
     return finished(post, pa.table(columns), keep)
 
 
@@ -131,6 +130,8 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
     written = {
         f"probability_{zero}": pa.array(1.0 - probability),
         f"probability_{one}": pa.array(probability),
+        f"probability_{one}_low": table.column("low"),
+        f"probability_{one}_high": table.column("high"),
         "class": pa.array([one if likely else zero for likely in probability > 0.5]),
     }
     taken = [name for name in keep if name in written]
@@ -147,7 +148,7 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
 def tell(post: Any, out: Path, rows: int, level: float, offset: str | None) -> None:
     """Say what was written."""
     what = (
-        "the probability of each class"
+        f"the probability of each class and its {level:.0%} credible interval"
         if post.family.binary
         else f"mean, low and high ({level:.0%} predictive interval)"
     )

@@ -73,7 +73,8 @@ def predict_table(
     target : path
         Parquet file to write; one that exists is replaced.
     level : float, optional
-        Level of the predictive interval. None: no interval is written. For two classes there is none either.
+        Level of the predictive interval; for two classes, of the credible interval of the probability. None: no
+        interval is written.
     keep : sequence of str
         Columns of the source to copy, an identifier for example.
     offset : str, optional
@@ -121,8 +122,6 @@ def check_wanted(
         raise ValueError(f"keep must be a list of names of columns, not the text {keep!r}: give [{keep!r}]")
     if level is not None:
         check_level(level)
-    if posterior.family.binary:
-        level = None
     written = ["mean"] if level is None else ["mean", "low", "high"]
     taken = [name for name in keep if name in written]
     if taken:
