@@ -419,7 +419,7 @@ class Posterior(Fitted):
 
     def _with(self, draws: Draws | None = None, encoder: Encoder | None = None) -> Posterior:
         """Copy with other draws or another encoder."""
-        return Posterior(
+        return type(self)(
             draws or self.draws,
             encoder or self.encoder,
             self.bins,

@@ -101,6 +101,8 @@ def latent_unit(post: Posterior) -> str:
     """Say what f, and every effect, is measured in."""
     if post.family.binary:
         return "log odds"
+    if post.family.censored:
+        return "log hazard" if post.family.in_intervals else "log time"
     if post.family.discrete:
         return "log of expected count"
     return "units of the response"

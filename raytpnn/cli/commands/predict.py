@@ -24,8 +24,8 @@ PARQUET = (".parquet", ".pq")
 def predict(**given: Unpack[PredictFlags]) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
-    For two classes: the probability of each with a credible interval, and the likelier one. Parquet is read and written in batches, so
-    that DATA may be larger than memory.
+    For two classes: the probability of each with a credible interval, and the likelier one. For times until
+    an event: the median. Parquet is read and written in batches, so that DATA may be larger than memory.
     """
     from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
@@ -63,7 +63,7 @@ def predict(**given: Unpack[PredictFlags]) -> None:
         rows = write_tables(iter([finished(post, table, ["sample", *kept])]), out)
         tell(post, out, rows, level, by)
         return
-    if data.is_dir() or data.suffix.lower() in PARQUET:
+    if (data.is_dir() or data.suffix.lower() in PARQUET) and not post.family.in_intervals:
         rows = write_tables(from_parquet(post, data, out, level, kept, shift), out)
     else:
         rows = write_tables(iter([from_table(post, data, level, kept, shift)]), out)
@@ -123,6 +123,8 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
     """Predictions as they are written: for two classes, a probability each and the likelier one."""
     import pyarrow as pa
 
+    if post.family.censored:
+        return table.rename_columns({"mean": "median"})
     if not post.family.binary:
         return table
     zero, one = post.classes or (0, 1)
@@ -150,6 +152,8 @@ def tell(post: Any, out: Path, rows: int, level: float, offset: str | None) -> N
     what = (
         f"the probability of each class and its {level:.0%} credible interval"
         if post.family.binary
+        else f"median time, low and high ({level:.0%} predictive interval)"
+        if post.family.censored
         else f"mean, low and high ({level:.0%} predictive interval)"
     )
     by = f", column {offset!r} as offset" if offset else ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import raytpnn
 from raytpnn.posterior.compared import comparison_of
+from raytpnn.posterior.survival.posterior import SurvivalPosterior
 from raytpnn.report import html
 from raytpnn.report.page.sections.answer import answers
 from raytpnn.report.page.sections.convergence import convergence_section
@@ -23,6 +24,7 @@ from raytpnn.report.page.sections.quality import quality_section
 from raytpnn.report.page.sections.selected import SELECTED, selected_section
 from raytpnn.report.page.sections.selection import selection_table
 from raytpnn.report.page.sections.single_rows import rows_section
+from raytpnn.report.page.sections.survival import assess_survival, survival_answers, survival_section
 from raytpnn.report.page.sections.validation import validation_section
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
@@ -124,19 +126,26 @@ def report_html(
     # Of very many draws some are enough for drawings, scores and rows.
     few = post.thin(MOST_DRAWS) if post.draws.n_draws > MOST_DRAWS else post
     looked_at = choose_rows(few, X, y, offset)
+    times = isinstance(few, SurvivalPosterior)
     if rows is not None:
         pick(looked_at, rows)
     target = target or post.config.get("target_name") or "the response"
     data = data or post.config.get("data_name")
-    result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     verdict = verdict_of(comparison_of(post), post.diagnostics())
+    if isinstance(few, SurvivalPosterior):
+        seen = assess_survival(few, X, y, offset)
+        told, quality = survival_answers(few, seen, verdict, target), survival_section(seen)
+    else:
+        result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
+        told = answers(post, result, verdict, target, validation)
+        quality = quality_section(few, result)
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
         *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
         importance_section(post),
-        *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
-        quality_section(few, result),
+        *([rows_section(few, looked_at, rows)] if not times and (rows is None or len(rows)) else []),
+        quality,
         *([] if validation is None else [validation_section(validation)]),
         convergence_section(post, verdict),
         fit_section(post),
@@ -151,7 +160,7 @@ def report_html(
             f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
         ),
         summary=one_line(post, target, data),
-        answers=answers(post, result, verdict, target, validation),
+        answers=told,
         links=[link(section) for section in sections],
         sections=html_safe("\n".join(sections)),
         footer=f"Written by raytpnn {raytpnn.__version__}.",
