@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
@@ -25,6 +26,7 @@ from raytpnn.options.definition import (
     RegressorOptions,
     SurvivalOptions,
 )
+from raytpnn.parallel.threads import at_most, usable_cores
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
 from raytpnn.storage.places.uris import shown
@@ -70,6 +72,7 @@ class BayesianTPNN(BaseEstimator):
     posterior_: Posterior
     out: str | os.PathLike[str] | None
     random_state: Any
+    n_jobs: int | None
 
     def _to_show(self) -> BayesianTPNN:
         """Copy that holds no credentials of the URI it writes to."""
@@ -118,7 +121,9 @@ class BayesianTPNN(BaseEstimator):
 
         For two classes, the credible interval of the probability of the second.
         """
-        return self.posterior_.interval(self._rows(X), level, offset)
+        rows = self._rows(X)
+        with self._cores():
+            return self.posterior_.interval(rows, level, offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,10 +162,19 @@ class BayesianTPNN(BaseEstimator):
                 "Sample weights must contain at least one non-zero number; with weights of 0 alone, "
                 "raytpnn.sample gives the prior"
             )
-        with quiet():
+        with quiet(), self._cores():
             self.posterior_ = sample(X, y, sample_weight=weight, offset=offset, **options)
         # Seen from the line that called `fit`.
         warn_unless_converged(self.posterior_, stacklevel=3)
+
+    def _cores(self) -> AbstractContextManager[None]:
+        """Limit of the cores that are used."""
+        if self.n_jobs is None:
+            return nullcontext()
+        if not isinstance(self.n_jobs, Integral) or self.n_jobs == 0:
+            raise ValueError(f"n_jobs must be a whole number but 0, or None, got {self.n_jobs!r}")
+        jobs = int(self.n_jobs)
+        return at_most(jobs if jobs > 0 else max(usable_cores() + 1 + jobs, 1))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -267,8 +281,9 @@ class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
         std : (n,), only with return_std
         """
         rows = self._rows(X)
-        mean = self.posterior_.predict(rows, offset)
-        return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
+        with self._cores():
+            mean = self.posterior_.predict(rows, offset)
+            return (mean, self.posterior_.predictive_sd(rows, offset)) if return_std else mean
 
 
 @CLASSIFIER.describe
@@ -338,7 +353,8 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     def posterior_probability(self, X: Any, offset: Any = None) -> np.ndarray:
         """Posterior mean of the probability of the second class, (n,)."""
         rows = self._rows(X)
-        return self.posterior_.predict(rows, offset)
+        with self._cores():
+            return self.posterior_.predict(rows, offset)
 
 
 @SURVIVAL.describe
@@ -417,7 +433,8 @@ class BayesianTPNNSurvival(BayesianTPNN):
     def predict(self, X: Any, offset: Any = None) -> np.ndarray:
         """Risk, (n,): persons with a larger one are expected to have the event earlier."""
         rows = self._rows(X)
-        return self.times_posterior.risk(rows, offset)
+        with self._cores():
+            return self.times_posterior.risk(rows, offset)
 
     def predict_survival_function(self, X: Any, return_array: bool = False, offset: Any = None) -> np.ndarray:
         """Posterior mean of P(T > t).
@@ -434,7 +451,8 @@ class BayesianTPNNSurvival(BayesianTPNN):
         (n,) array of scikit-survival's StepFunction, or (n, m) array
         """
         rows = self._rows(X)
-        curves = self.times_posterior.survival_curves(rows, self.unique_times_, offset)
+        with self._cores():
+            curves = self.times_posterior.survival_curves(rows, self.unique_times_, offset)
         return curves if return_array else step_functions(self.unique_times_, curves)
 
     def predict_cumulative_hazard_function(

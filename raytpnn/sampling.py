@@ -173,6 +173,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         classes=classes,
         config=config,
     )
+    setup.reporter.conclude(lambda: posterior.verdict().headline)
     warn_unless_converged(posterior)
     return posterior
 
@@ -318,6 +319,7 @@ def _go_on(
         raise _nothing_drawn(finish)
     posterior = load_place(opened.place, contents=opened.contents)
     _warn_if_short(posterior.draws, finish, plan.length, stacklevel=4)
+    setup.reporter.conclude(lambda: posterior.verdict().headline)
     warn_unless_converged(posterior)
     return posterior
 

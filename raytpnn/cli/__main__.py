@@ -2,4 +2,5 @@
 
 from raytpnn.cli import app
 
-app(prog_name="raytpnn")
+if __name__ == "__main__":
+    app(prog_name="raytpnn")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,6 +158,10 @@ class Judgement:
     def converged(self) -> bool:
         """Whether everything that decides is within the limits."""
         return self.state == "yes"
+
+    def _repr_html_(self) -> str:
+        steps = "".join(f"<li>{escape(step)}</li>" for step in self.advice)
+        return f"<p><b>{escape(self.headline)}</b></p>{f'<ul>{steps}</ul>' if steps else ''}"
 
 
 def convergence_of(comparison: Comparison) -> pd.DataFrame:

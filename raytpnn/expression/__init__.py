@@ -4,7 +4,7 @@ In: paths of matrices, sample sheets and annotations. Out: `Expression`, which i
 samples.
 
 adjustment     Covariates kept apart from features: what they alone say about the response becomes an offset.
-anndata_files  AnnData: .h5ad files and 10x .h5 files through h5py, and AnnData objects in memory.
+anndata_files  AnnData: objects in memory, .h5ad files by anndata, and 10x .h5 files by h5py.
 annotation     What probes are called: gene symbols and accessions from an annotation file.
 expression     Expression data: a matrix of samples x features with a table of samples.
 matrix_files   Expression matrices in CSV.

@@ -232,7 +232,9 @@ def numbers_and_gaps(
             skipinitialspace=True,
         )
     except ValueError as problem:
-        raise stray_cell(lines, first, block, ids) or ValueError(
+        # Some versions of pandas refuse what is too large, too.
+        stray = stray_cell(lines, first, block, ids) or stray_cell(lines, first, block, ids, infinite=True)
+        raise stray or ValueError(
             f"{str(lines.path)!r}, lines {first:,} to {first + len(block) - 1:,}: {problem}"
         ) from None
     return frame[0].str.strip().tolist(), frame.drop(columns=0).to_numpy(np.float32)

@@ -254,10 +254,12 @@ class ClusterOptions(TypedDict, total=False):
         ),
     ]
     progress: Annotated[
-        "bool | Reporter",
+        "bool | Reporter | None",
         Option(
-            False,
-            "Report to standard error, or to a reporter of your own.",
+            None,
+            "Report to standard error, or to a reporter of your own; in notebooks a bar, unless False.",
+            'Whatever it is, the same lines go to the logger "raytpnn" of `logging`, at level INFO.',
+            usual="a bar in notebooks, nothing elsewhere",
             panel=RUNNING,
             written=None,
             saved=False,
@@ -408,6 +410,18 @@ class EstimatorOptions(KeptOptions, total=False):
             "drawn.",
             kind="int, RandomState instance or None",
             panel=LENGTH,
+        ),
+    ]
+
+    n_jobs: Annotated[
+        int | None,
+        Option(
+            None,
+            "Cores that fitting and predicting use; -1 is all of them, -2 all but one.",
+            "The draws are the same with any number.",
+            usual="all",
+            panel=RUNNING,
+            saved=False,
         ),
     ]
 

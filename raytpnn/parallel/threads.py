@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import TypeVar
 
-__all__ = ["at_most", "even_ranges", "run_all", "usable_cores"]
+__all__ = ["at_most", "core_limit", "even_ranges", "run_all", "usable_cores"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

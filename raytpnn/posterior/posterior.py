@@ -337,9 +337,31 @@ class Posterior(Fitted):
         ImportError
             If shap is not installed.
         """
-        from raytpnn.posterior.effects.columns import shap_explanation
+        from raytpnn.posterior.effects.explanations import shap_explanation
 
         return shap_explanation(self, X)
+
+    def to_interpret(self, X: Any = None, y: Any = None, top: int = 20) -> Any:
+        """Explanation object of interpret, for `interpret.show` and its dashboards (extra `interpret`).
+
+        Parameters
+        ----------
+        X : table, optional
+            Rows to explain; without them the model is explained: importances, curves with pointwise bands
+            and maps of pairs.
+        y : (n,), optional
+            Responses to X.
+        top : int
+            Effects that are shown; those of more than two features only at rows.
+
+        Raises
+        ------
+        ImportError
+            If interpret is not installed.
+        """
+        from raytpnn.posterior.effects.explanations import interpret_explanation
+
+        return interpret_explanation(self, X, y, top)
 
     # What people look at
 

@@ -18,6 +18,7 @@ __all__ = [
     "paragraph",
     "prose",
     "section",
+    "side_by_side",
     "table",
     "verdict",
 ]
@@ -100,7 +101,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str, w
     label = escape(caption, quote=True)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n<table>\n'
-        f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n"
+        f"<caption><span>{escape(caption)}</span></caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n"
         "</table>\n</div>"
     )
 
@@ -126,6 +127,12 @@ def long_table(
         return first
     everything = data(f"{anchor}-data", [list(row) for row in rows])
     return f'<div class="long" data-source="{label}-data">\n{first}\n</div>\n{everything}'
+
+
+def side_by_side(parts: Iterable[str]) -> str:
+    """Give parts side by side where there is room."""
+    inner = "\n".join(parts)
+    return f'<div class="columns">\n{inner}\n</div>' if inner else ""
 
 
 def drawings(drawn: Iterable[tuple[str, str]], large: bool = False) -> str:

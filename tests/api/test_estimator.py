@@ -209,3 +209,25 @@ def test_bad_input_is_named(table):
         model.predict(X.drop(columns="city"))
     with pytest.raises(ValueError, match="Found array with 0 sample"):
         model.predict(X[:0])
+
+
+def test_n_jobs_limits_the_cores_and_changes_no_draw(table, monkeypatch):
+    from raytpnn.chains.executors import threads
+
+    seen = []
+    plain = threads.local_workers
+    monkeypatch.setattr(
+        threads,
+        "local_workers",
+        lambda plan, store, workers, cores: seen.append(cores) or plain(plan, store, workers, cores),
+    )
+    X, y, _ = table
+    fits = [
+        BayesianTPNNRegressor(chains=3, warmup=20, draws=10, random_state=1, n_jobs=jobs).fit(X, y)
+        for jobs in (1, 3, None)
+    ]
+    assert seen[:2] == [1, 3]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.predict(X), fits[0].predict(X))
+    with pytest.raises(ValueError, match="n_jobs must be a whole number but 0"):
+        BayesianTPNNRegressor(n_jobs=0).fit(X, y)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html as html_module
 import io
 import math
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from rich.console import Console
 import raytpnn
 from raytpnn.chains.monitoring.monitor import Convergence
 from raytpnn.chains.observe import progress
+from raytpnn.chains.observe.notebook import NotebookReporter
 from raytpnn.chains.observe.progress import (
     ChainStatus,
     LineReporter,
@@ -134,3 +138,71 @@ def test_who_reports_depends_on_where_standard_error_goes(monkeypatch):
     assert type(make_reporter(True)) is TableReporter
     monkeypatch.setenv("TERM", "dumb")
     assert type(make_reporter(True)) is LineReporter
+
+
+def short_run(**options):
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    return raytpnn.sample(x, x[:, 0], chains=2, warmup=20, draws=20, **options)
+
+
+def test_the_same_lines_are_logged_whoever_reports(caplog, capsys):
+    for wanted in (None, False, True):
+        with caplog.at_level("INFO", logger="raytpnn"):
+            caplog.clear()
+            short_run(progress=wanted)
+        said = [record.getMessage() for record in caplog.records if record.name == "raytpnn"]
+        assert any(line.startswith("sweeps ") for line in said), wanted
+        assert any("agree" in line or "chains" in line for line in said[-1:]), "the verdict comes last"
+        printed = capsys.readouterr().err
+        assert bool(printed) == (wanted is True)
+    caplog.clear()
+    short_run()
+    assert not caplog.records, "nothing is said to loggers that are not set up"
+
+
+@pytest.fixture
+def cells(monkeypatch):
+    """A notebook's kernel, as far as a reporter sees it: the HTML that it was given."""
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html.data)
+
+    class Kernel(SimpleNamespace):
+        kernel = None
+
+    def display(html, display_id):
+        shown.append(html.data)
+        return Handle()
+
+    display_module = SimpleNamespace(HTML=lambda text: SimpleNamespace(data=text), display=display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=Kernel))
+    monkeypatch.setitem(sys.modules, "IPython.display", display_module)
+    return shown
+
+
+def test_notebooks_show_a_bar_with_rhat_and_time_left_and_the_verdict_last(cells, monkeypatch, capsys):
+    monkeypatch.setattr("raytpnn.chains.observe.notebook.BAR_SECONDS", 0.0)
+    post = short_run()
+    assert len(cells) >= 2
+    bars = [html for html in cells if "<progress" in html]
+    assert any("R-hat" in html for html in bars)
+    assert post.verdict().headline in html_module.unescape(cells[-1])
+    assert "<progress" not in cells[-1]
+    assert capsys.readouterr().err == ""
+    told = len(cells)
+    short_run(progress=False)
+    assert len(cells) == told, "progress=False is silent in notebooks too"
+
+
+def test_the_bar_says_how_long_it_takes_at_most(cells):
+    bar = NotebookReporter()
+    bar.expect(1000, 100, until=True)
+    bar.update([ChainStatus(0, 0, 0)], "1 thread")
+    bar.drawn, bar.begin = -math.inf, bar.begin - 10.0
+    bar.assessed(CONVERGENCE)
+    bar.update([ChainStatus(0, 500, 7)], "1 thread")
+    assert 'value="0.5000"' in cells[-1]
+    assert "at most 10 s" in cells[-1]
+    assert "R-hat 1.234 (f[3])" in cells[-1]

@@ -170,3 +170,32 @@ def test_notebooks_show_leave_one_out_and_cross_validation():
     found = raytpnn.cross_validate(X[["age"]], y, cv="2x1", chains=1, warmup=20, draws=30)
     assert "<table>" in found._repr_html_()
     assert "RMSE" in found._repr_html_().upper()
+
+
+def test_explanations_of_interpret():
+    pytest.importorskip("interpret", reason="needs interpret: pip install 'raytpnn[interpret]'")
+    pytest.importorskip("plotly", reason="needs plotly: pip install 'raytpnn[interpret]'")
+    post, X, _ = mixed()
+    found = post.to_interpret()
+    table = post.components()
+    table = table[table["order"] <= 2].head(20)
+    assert found.feature_names == [" & ".join(names) for names in table["component"]]
+    np.testing.assert_allclose(found.data()["scores"], table["importance"])
+    for key, kind in enumerate(found.feature_types):
+        picture = found.visualize(key)
+        assert len(picture.data) >= 1, kind
+    place = found.feature_types.index("interaction")
+    names = tuple(found.feature_names[place].split(" & "))
+    curve = post.component(names)
+    part = found.data(place)
+    i, j = 3, len(part["right_names"]) // 2
+    at = curve[(curve[names[0]] == part["left_names"][i]) & (curve[names[1]] == part["right_names"][j])]
+    assert part["scores"][i, j] == pytest.approx(at["mean"].iloc[0])
+    rows = post.to_interpret(X.iloc[:3], np.arange(3.0))
+    assert rows.explanation_type == "local"
+    for i in range(3):
+        row = rows.data(i)
+        total = sum(row["scores"]) + row["extra"]["scores"][0]
+        assert total == pytest.approx(post.predict_latent(X.iloc[:3])[i])
+        assert len(rows.visualize(i).data) >= 1
+    assert rows.selector["Actual"].tolist() == [0.0, 1.0, 2.0]

@@ -190,8 +190,10 @@ def test_columns_of_text_are_taken_together(pages):
     text = outline(pages["mixed"]).text
     post, _, _ = mixed()
     table = post.components(by="column")
-    assert f"{len(table):,} sets of columns that some draw holds" in text
-    assert "sets of columns" not in outline(pages["classes"]).text
+    assert f"{len(table):,} effects that some draw holds" in text
+    assert "effects of single levels that some draw holds" in text
+    assert text.index("effects that some draw holds") < text.index("effects of single levels")
+    assert "single levels" not in outline(pages["classes"]).text
 
 
 def test_single_rows_have_shapley_values_with_intervals(pages):

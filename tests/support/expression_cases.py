@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 
 import numpy as np
+import pandas as pd
 
 SAMPLES = ("GSM1", "GSM2", "GSM3", "GSM4", "GSM5", "GSM6")
 TITLES = ("tumour a", "Tumour b", "tumour c", "normal d", "normal e", "normal f")
@@ -72,28 +73,21 @@ def write_two_classes(path, n=20, p=40):
 
 
 def write_h5ad(path, values, ids, features, labels, kind="kind"):
-    """The layout of today's AnnData, with X sparse, a dense layer, and obs of every kind."""
-    import h5py
+    """An .h5ad file with X sparse, a dense layer, and obs of every kind."""
+    import anndata
     from scipy import sparse
 
-    text = h5py.string_dtype()
-    with h5py.File(path, "w") as file:
-        rows = sparse.csr_matrix(values)
-        x = file.create_group("X")
-        x.attrs.update({"encoding-type": "csr_matrix", "shape": rows.shape})
-        for name in ("data", "indices", "indptr"):
-            x[name] = getattr(rows, name)
-        file["layers/dense"] = values
-        obs = file.create_group("obs")
-        obs.attrs["_index"], obs.attrs["column-order"] = "names", [kind, "age", "score"]
-        obs.create_dataset("names", data=ids, dtype=text)
-        levels = sorted(set(labels))
-        obs.create_group(kind).create_dataset("categories", data=levels, dtype=text)
-        obs[f"{kind}/codes"] = np.array([levels.index(label) for label in labels[:-1]] + [-1], np.int8)
-        obs["age"] = np.arange(len(ids)) * 1.5
-        obs["score/values"] = np.arange(len(ids))
-        obs["score/mask"] = np.arange(len(ids)) == 1
-        var = file.create_group("var")
-        var.attrs["_index"], var.attrs["column-order"] = "_index", ["gene_symbols"]
-        var.create_dataset("_index", data=features, dtype=text)
-        var.create_dataset("gene_symbols", data=[f"SYM{i}" for i in range(len(features))], dtype=text)
+    n = len(ids)
+    obs = pd.DataFrame(
+        {
+            kind: pd.Categorical([*labels[:-1], None]),
+            "age": np.arange(n) * 1.5,
+            "score": pd.array([None if i == 1 else i for i in range(n)], dtype="Int64"),
+        },
+        index=pd.Index(ids, dtype=object),
+    )
+    var = pd.DataFrame(
+        {"gene_symbols": [f"SYM{i}" for i in range(len(features))]}, index=pd.Index(features, dtype=object)
+    )
+    data = anndata.AnnData(sparse.csr_matrix(values), obs=obs, var=var, layers={"dense": values})
+    data.write_h5ad(path)

@@ -11,6 +11,7 @@ from raytpnn.chains.executors.base import Completed
 from raytpnn.chains.plan import Plan
 from raytpnn.chains.run.store import BlockStore
 from raytpnn.chains.work.choose_worker import local_workers
+from raytpnn.parallel.threads import core_limit, usable_cores
 from raytpnn.storage.errors import NodeTrouble
 
 __all__ = ["ThreadExecutor", "available_cores"]
@@ -23,15 +24,13 @@ HUNG_SECONDS = 1800.0
 
 
 def available_cores() -> int:
-    """Cores this process may use; the environment variable RAYTPNN_THREADS overrides."""
+    """Cores this process may use: a limit that was set by `at_most`, or the variable RAYTPNN_THREADS."""
     wish = os.environ.get("RAYTPNN_THREADS")
-    if wish is not None:
+    if wish is not None and core_limit.get() is None:
         if not wish.isdigit() or int(wish) < 1:
             raise ValueError(f"RAYTPNN_THREADS must be a whole number from 1 on, got {wish!r}")
         return int(wish)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return usable_cores()
 
 
 class ThreadExecutor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import sys
@@ -18,6 +19,8 @@ __all__ = ["ChainStatus", "LineReporter", "Reporter", "TableReporter", "duration
 
 # Seconds between two lines of a log: at first, and at most. In between, a part of the time that has passed.
 LINE_SECONDS, MOST_LINE_SECONDS, LINE_SHARE = 2.0, 60.0, 0.05
+# What is said is logged too, whoever reports; nothing is shown of it unless logging is set up.
+logger = logging.getLogger("raytpnn")
 # A line lists chains one by one up to this many.
 LISTED_CHAINS = 8
 TABLE_SECONDS = 0.25
@@ -42,7 +45,7 @@ class ChainStatus(NamedTuple):
 
 
 class Reporter:
-    """Says nothing; the others say more. A context manager around the run.
+    """Says nothing but to the logger "raytpnn"; the others say more. A context manager around the run.
 
     Parameters
     ----------
@@ -64,6 +67,7 @@ class Reporter:
         self.begin = time.monotonic()
         self.first: int | None = None
         self.convergence: Convergence | None = None
+        self.spoken = -math.inf
 
     def expect(self, sweeps: int, warmup: int, until: bool = False) -> None:
         """Learn how long the chains are; the run begins next.
@@ -92,13 +96,41 @@ class Reporter:
     def say(self, text: str) -> None:
         """Say what is being done that takes time."""
         self.note_begin()
+        logger.info("%s", shown(text))
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Take note of where the chains are."""
+        if logger.isEnabledFor(logging.INFO) and self.is_time():
+            logger.info("%s", self.line(chains, where))
 
     def assessed(self, convergence: Convergence) -> None:
         """Take note of R-hat."""
         self.convergence = convergence
+        if self.agreement():
+            logger.info("%s", self.agreement())
+
+    def conclude(self, headline: Callable[[], str]) -> None:
+        """Tell the verdict at the end; it is asked for only if somebody hears it."""
+        if logger.isEnabledFor(logging.INFO):
+            logger.info("%s", headline())
+
+    def is_time(self) -> bool:
+        """Whether it is time for another line: at first every two seconds, later less often."""
+        now = time.monotonic()
+        pause = min(max(LINE_SECONDS, LINE_SHARE * (now - self.begin)), MOST_LINE_SECONDS)
+        if now - self.spoken < pause:
+            return False
+        self.spoken = now
+        return True
+
+    def line(self, chains: list[ChainStatus], where: str) -> str:
+        """Where the chains are, in a line."""
+        left = self.left_in_words(chains)
+        most = "at most " if self.until else ""
+        return (
+            f"sweeps {listed([s.sweeps for s in chains])} of {most}{self.sweeps}, "
+            f"terms {listed([s.terms for s in chains])}{f', {left}' if left else ''} [{where}]"
+        )
 
     def stopping(self, reason: str) -> None:
         """Say that the blocks at hand are the last ones."""
@@ -139,8 +171,6 @@ class Reporter:
 class LineReporter(Reporter):
     """Plain lines, at first every two seconds, later fewer, for logs and pipes."""
 
-    spoken = -math.inf
-
     def __enter__(self) -> Reporter:
         if self.until:
             most = f"at most {self.sweeps} sweeps per chain, {self.warmup} or more of them warm-up"
@@ -156,21 +186,12 @@ class LineReporter(Reporter):
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Print a line if it is time."""
-        now = time.monotonic()
-        pause = min(max(LINE_SECONDS, LINE_SHARE * (now - self.begin)), MOST_LINE_SECONDS)
-        if now - self.spoken < pause:
-            return
-        self.spoken = now
-        left = self.left_in_words(chains)
-        most = "at most " if self.until else ""
-        self.say(
-            f"sweeps {listed([s.sweeps for s in chains])} of {most}{self.sweeps}, "
-            f"terms {listed([s.terms for s in chains])}{f', {left}' if left else ''} [{where}]"
-        )
+        if self.is_time():
+            self.say(self.line(chains, where))
 
     def assessed(self, convergence: Convergence) -> None:
         """Print R-hat."""
-        super().assessed(convergence)
+        self.convergence = convergence
         if self.agreement():
             self.say(self.agreement())
 
@@ -208,6 +229,7 @@ class TableReporter(Reporter):
 
     def update(self, chains: list[ChainStatus], where: str) -> None:
         """Draw the table anew."""
+        super().update(chains, where)
         now = time.monotonic()
         if now - self.drawn < TABLE_SECONDS and any(s.sweeps < self.sweeps for s in chains):
             return
@@ -285,10 +307,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
-def make_reporter(progress: bool | Reporter, sweeps: int = 0, warmup: int = 0) -> Reporter:
-    """Reporter fit for where standard error goes; one that is given is taken as it is."""
+def make_reporter(progress: bool | Reporter | None, sweeps: int = 0, warmup: int = 0) -> Reporter:
+    """Reporter fit for where it speaks; one that is given is taken as it is, None is a bar in notebooks."""
+    from raytpnn.chains.observe.notebook import NotebookReporter, in_notebook
+
     if isinstance(progress, Reporter):
         return progress
+    if progress is not False and in_notebook():
+        return NotebookReporter(sweeps, warmup)
     if not progress:
         return Reporter(sweeps, warmup)
     changes_in_place = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

@@ -15,6 +15,5 @@ repair    `raytpnn repair`.
 report    `raytpnn report`.
 resume    `raytpnn resume`.
 tune      `raytpnn tune`.
-validate  Cross-validation as part of `raytpnn fit`.
 watch     `raytpnn watch`.
 """

@@ -33,7 +33,7 @@ def fit(**given: Unpack[FitFlags]) -> None:
 def run_fit(options: FitFlags) -> None:
     """Read, sample, validate if asked to, tell."""
     from raytpnn.chains.run.ownership import refuse_owner
-    from raytpnn.cli.commands.validate import check_validation, fitted_before, tell_validation, validate
+    from raytpnn.cli.inputs.validate import check_validation, fitted_before, tell_validation, validate
     from raytpnn.cli.screen.stop import stoppable
     from raytpnn.storage.places.place import Place
 

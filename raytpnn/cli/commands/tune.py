@@ -75,7 +75,7 @@ def run_tune(options: FitFlags, space: Any, search: TuneFlags) -> None:
     from raytpnn.chains.observe.progress import make_reporter
     from raytpnn.chains.run.ownership import refuse_owner
     from raytpnn.cli.commands.fit import told_source
-    from raytpnn.cli.commands.validate import cases_of
+    from raytpnn.cli.inputs.validate import cases_of
     from raytpnn.cli.screen.stop import stoppable
     from raytpnn.engine.moves.options import Moves
     from raytpnn.model.prior import Prior

@@ -10,4 +10,5 @@ options             What the commands have beside the options of the library; ho
 predict_expression  Predictions for the samples of expression data.
 running             Where the chains of `fit` and `resume` run.
 source              The table that `fit` reads: features, target, weights and offset, by the names of columns.
+validate            Cross-validation as part of `raytpnn fit`.
 """

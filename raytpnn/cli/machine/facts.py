@@ -33,7 +33,7 @@ PACKAGES = (
     "rich",
     "threadpoolctl",
 )
-OPTIONAL = ("xgboost", "xgboost-cpu", "matplotlib", "arviz", "h5py")
+OPTIONAL = ("xgboost", "xgboost-cpu", "matplotlib", "arviz", "anndata")
 ON_GPU = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 VARIABLES = re.compile(
     r"RAYTPNN_|RAY_(ADDRESS|AUTH|TMPDIR|USAGE)|NUMBA_|(OMP|MKL|OPENBLAS)_NUM_THREADS|CUDA_VISIBLE_DEVICES|CUPY_"

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from raytpnn.data.encoding.encoder import Encoder
-from raytpnn.data.tables.tables import as_table
 from raytpnn.forward.ensemble import Ensemble
 from raytpnn.forward.norms import Norms, component_norms
 from raytpnn.forward.prediction import Predictor
 from raytpnn.posterior.effects.components import component_table
 
-if TYPE_CHECKING:
-    from raytpnn.posterior.posterior import Posterior
-
-__all__ = ["column_groups", "column_norms", "column_shapley", "column_table", "shap_explanation"]
+__all__ = ["column_groups", "column_norms", "column_shapley", "column_table"]
 
 
 def column_groups(ensemble: Ensemble, column: np.ndarray) -> dict[tuple[int, ...], list[int]]:
@@ -133,22 +128,3 @@ def column_shapley(
         return table
     used = sorted({column for columns in groups for column in columns})
     return table.iloc[:, used]
-
-
-def shap_explanation(post: Posterior, X: Any) -> Any:
-    """See `Posterior.to_shap`."""
-    try:
-        import shap
-    except ImportError:
-        raise ImportError("to_shap needs shap; install it with: pip install 'raytpnn[shap]'") from None
-    table = post.shapley(X, by="column")
-    given = as_table(X)
-    places = {name: i for i, name in enumerate(given.names)} if given.named and post.encoder.named else {}
-    columns = [given.column(places.get(name, i)) for i, name in enumerate(post.encoder.input_names)]
-    cells = np.array(columns, dtype=object).T
-    return shap.Explanation(
-        values=table.to_numpy(),
-        base_values=np.full(len(table), post.intercept_mean),
-        data=cells,
-        feature_names=list(table.columns),
-    )

@@ -30,6 +30,12 @@ def structured(times: np.ndarray) -> np.ndarray:
     )
 
 
+def watched_so_long(train: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Times, cut short where the training times end: of censoring beyond nothing is known."""
+    last = float(np.abs(train).max())
+    return np.where(np.abs(times) < last, times, -last)
+
+
 def harrell(times: np.ndarray, risk: np.ndarray) -> float:
     """Harrell's concordance; NaN if no two rows can be compared."""
     try:
@@ -40,12 +46,20 @@ def harrell(times: np.ndarray, risk: np.ndarray) -> float:
 
 def uno(train: np.ndarray, times: np.ndarray, risk: np.ndarray, until: float | None = None) -> float:
     """Uno's concordance, with weights by the censoring of the training times, up to a time."""
-    return float(metrics().concordance_index_ipcw(structured(train), structured(times), risk, tau=until)[0])
+    return float(
+        metrics().concordance_index_ipcw(
+            structured(train), structured(watched_so_long(train, times)), risk, tau=until
+        )[0]
+    )
 
 
 def integrated_brier(train: np.ndarray, times: np.ndarray, curves: np.ndarray, at: np.ndarray) -> float:
     """Integrated Brier score of survival curves (n, m) at times (m,)."""
-    return float(metrics().integrated_brier_score(structured(train), structured(times), curves, at))
+    return float(
+        metrics().integrated_brier_score(
+            structured(train), structured(watched_so_long(train, times)), curves, at
+        )
+    )
 
 
 def survival_scores(posterior: Any, X: Any, times: np.ndarray, offset: Any = None) -> dict[str, float]:

@@ -21,17 +21,18 @@
   };
 
   // Tables: rows are arrays of texts; few of them stand in the page at a time.
-  const STEP = 100;
+  const STEP = 100, KINDS = ["All effects", "Single features", "Pairs", "Three or more"];
   const table = (node, rows, place) => {
     const heads = [...node.querySelectorAll("thead th")];
     const body = node.querySelector("tbody");
     const side = heads.map(head => head.className);
-    let shown = body.rows.length, order = rows.map((_, i) => i), wanted = "", by = -1, down = false;
+    let shown = body.rows.length, order = rows.map((_, i) => i), wanted = "", by = -1, down = false, kind = 0;
+    const parts = rows.map(row => Math.min(row[0].split(" × ").length, 3));
     const low = rows.map(row => row.join("\u0001").toLowerCase());
     const status = make("span", "", { role: "status", class: "note" });
     const more = make("button", `Show ${STEP} more`, { type: "button" });
     const draw = () => {
-      const kept = wanted ? order.filter(i => low[i].includes(wanted)) : order;
+      const kept = order.filter(i => (!wanted || low[i].includes(wanted)) && (!kind || parts[i] === kind));
       const part = document.createDocumentFragment();
       for (const i of kept.slice(0, shown)) {
         const line = make("tr");
@@ -46,6 +47,7 @@
       const count = Math.min(shown, kept.length);
       status.textContent = `${count.toLocaleString("en")} of ${kept.length.toLocaleString("en")} rows shown`;
       more.hidden = kept.length <= shown;
+      more.textContent = `Show ${Math.min(STEP, kept.length - shown).toLocaleString("en")} more`;
     };
     heads.forEach((head, k) => {
       const button = make("button", head.textContent, { type: "button" });
@@ -68,7 +70,14 @@
     const search = make("input", null, { type: "search", placeholder: "Search", "aria-label": `Search: ${node.caption ? node.caption.textContent : "table"}` });
     search.addEventListener("input", () => { wanted = search.value.trim().toLowerCase(); draw(); });
     more.addEventListener("click", () => { shown += STEP; draw(); });
-    tools.append(search, status);
+    tools.append(search);
+    if (new Set(parts).size > 1) {
+      const filter = make("select", null, { "aria-label": "Which effects" });
+      KINDS.forEach((name, i) => { if (!i || parts.includes(i)) filter.append(make("option", name, { value: i })); });
+      filter.addEventListener("change", () => { kind = Number(filter.value); draw(); });
+      tools.append(filter);
+    }
+    tools.append(status);
     place.before(tools);
     place.after(more);
     const after = make("div", null, { class: "tools" });

@@ -33,7 +33,7 @@ def bar_drawing(
     drawing.label(axis, (NAMES + drawing.width - ROOM) / 2, base + 42, kind="axis")
     for i, label in enumerate(labels):
         y = 6 + STEP * i
-        drawing.label(shorten(label, 24), NAMES - 8, y + 17, "end")
+        drawing.label(shorten(label, 22), NAMES - 8, y + 17, "end")
         zero, at = across(0.0), across(means[i])
         kind = "plain" if sizes else "up" if means[i] >= 0 else "down"
         drawing.add(

@@ -8,7 +8,7 @@ import numpy as np
 
 from raytpnn.report.names import number, percent
 from raytpnn.report.plots.calibration import pit_histogram, reliability
-from raytpnn.report.svg.axes import BOTTOM, Drawing, frame_scales
+from raytpnn.report.svg.axes import Drawing, frame_scales
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
@@ -93,7 +93,7 @@ def pit_drawing(result: Assessment) -> str:
     across, up = frame_scales((0.0, 1.0), (0.0, max(float(share.max()), 2.0 / bins)))
     drawing.y_axis(up, "share of rows")
     drawing.x_axis(across, "place in the predictive distribution")
-    base = drawing.height - BOTTOM
+    base = up(0.0)
     for k, value in enumerate(share):
         left, right = across(k / bins), across((k + 1) / bins)
         drawing.add(

@@ -22,6 +22,12 @@ PRIOR_NAMES = {
     "C0": "price of a term (C0)",
 }
 
+ENDS = {
+    "target": "when the chains agreed",
+    "time limit": "at the time limit",
+    "interrupt": "when it was interrupted",
+}
+
 
 def one_line(post: Posterior, target: str | None = None, data: str | None = None) -> str:
     """Say what was fitted to what, in a sentence."""
@@ -110,5 +116,5 @@ def run_rows(post: Posterior) -> list[tuple[str, str]]:
     if "sampling_seconds" in config:
         rows.append(("Time to sample", f"{number(config['sampling_seconds'])} seconds"))
     if config.get("stopped"):
-        rows.append(("Stopped early by", str(config["stopped"])))
+        rows.append(("Ended", ENDS.get(str(config["stopped"]), str(config["stopped"]))))
     return rows

@@ -41,19 +41,20 @@ def importance_section(post: Posterior) -> str:
             f"than {number(post.negligible)}, four standard errors, which noise alone seldom makes. Names "
             "joined by × act together, beyond what each does alone."
         ),
-        html.drawings([(importance_drawing(table.head(BARS)), IMPORTANCE)], large=True),
-        effects_table(table, "effects"),
     ]
-    if any(
+    by_level = any(
         (post.encoder.kind[j] == LEVEL) and len(post.encoder.levels[int(post.encoder.column[j])]) > 2
         for j in post.ensemble.used
-    ):
+    )
+    first = post.components(by="column") if by_level else table
+    parts.append(html.drawings([(importance_drawing(first.head(BARS)), IMPORTANCE)], large=True))
+    parts.append(effects_table(first, "effects"))
+    if by_level:
         parts.append(
             html.note(
-                "Levels of one column (written column=level) can stand in for each other: one draw may say "
-                "“Bonn is high”, another “all others are low”. Their single importances are then uncertain, "
-                "while their joint effect, shown in the next section, is not. The second table takes all "
-                "levels of a column together."
+                "All levels of a column are taken together here. The next table has them one by one (written "
+                "column=level). They can stand in for each other: one draw may say “Bonn is high”, another "
+                "“all others are low”; single importances are then uncertain, their joint effect is not."
             )
         )
         if paired:
@@ -63,7 +64,7 @@ def importance_section(post: Posterior) -> str:
                     "listed, since they are part of that column's effect."
                 )
             )
-        parts.append(effects_table(post.components(by="column"), "sets of columns"))
+        parts.append(effects_table(table, "effects of single levels"))
     if post.encoder.annotation is not None or post.encoder.preparation is not None:
         parts.append(genes_table(post))
     return html.section("importance", "What matters?", parts)

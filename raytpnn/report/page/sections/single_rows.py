@@ -60,7 +60,9 @@ def rows_section(post: Posterior, rows: Rows, wanted: Sequence[int] | None) -> s
         else:
             parts.append(html.paragraph(f"{prediction_text(post, one)} No effect adds anything."))
     parts.append(html.drawings(drawn))
-    parts += [part for row in wanted for part in shapley_parts(post, pick(rows, [row]))]
+    parts.append(
+        html.side_by_side([part for row in wanted for part in shapley_parts(post, pick(rows, [row]))])
+    )
     parts.append(row_picker(post, rows))
     return html.section("rows", "Single rows", parts)
 
@@ -80,7 +82,7 @@ def shapley_parts(post: Posterior, row: Rows) -> list[str]:
         for column, mean, low, high in found
     ]
     title = f"Row {row.number[0]}: Shapley values, what each column adds to f ({latent_unit(post)})"
-    return [html.table(["Column", "Shapley value", f"{PERCENT} posterior interval"], lines, title)]
+    return [html.table(["Column", "Shapley value", f"{PERCENT} interval"], lines, title)]
 
 
 def explanation_drawing(post: Posterior, row: Rows, explanation: Explanation) -> str:
@@ -141,7 +143,7 @@ def row_picker(post: Posterior, rows: Rows) -> str:
             "row": int(some.number[i]),
             "mean": number(float(mean[i])),
             "was": "" if some.y is None else response_text(post, float(some.y[i])),
-            "adds": [float(f"{value:.4g}") for value in values],
+            "adds": [float(f"{value:.3g}") for value in values],
         }
         for i, values in enumerate(table.to_numpy())
     ]
@@ -153,8 +155,9 @@ def row_picker(post: Posterior, rows: Rows) -> str:
     }
     what = "rows" if some.n == rows.n else f"{some.n} of {rows.n:,} rows, evenly spaced"
     return (
-        html.heading("Pick a row")
-        + '<div id="picker" data-source="picker-data" hidden><p><label for="picked">Row: </label>'
+        '<div id="picker" data-source="picker-data" hidden>'
+        + html.heading("Pick a row")
+        + '<p><label for="picked">Row: </label>'
         + '<select id="picked"></select> <span class="note">'
         + html.prose(f"({what}; posterior means)")
         + '</span></p><div id="picked-row" aria-live="polite"></div></div>'

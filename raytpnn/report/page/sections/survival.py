@@ -143,8 +143,8 @@ def survival_section(result: SurvivalResult) -> str:
         html.drawings([(curves_drawing(result), f"Survival of the {', the '.join(GROUPS)}, from above.")])
     )
     rows = [
-        (str(row.statistic), number(row.observed), f"{number(row.low)} to {number(row.high)}")
-        for row in result.check.itertuples()
+        (str(row["statistic"]), number(row["observed"]), f"{number(row['low'])} to {number(row['high'])}")
+        for row in result.check.to_dict("records")
     ]
     parts.append(html.table(["Part of time", "Events", f"{PERCENT} of the model's"], rows, "Events in time"))
     return html.section("quality", "How good is it?", parts)
