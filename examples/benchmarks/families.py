@@ -4,9 +4,9 @@
 
 Boston housing (RAYTPNN_DATA): gaussian and student. Counts: simulated with known dispersion, days in hospital
 of whas500, and further positive lymph nodes of GBSG2 (both come with scikit-survival): poisson and
-negative_binomial. Everywhere five splits 80/20, as in the paper's tables. NLL, the share of responses in
-90% intervals, and how far the shares within 50%, 80%, 90% and 95% intervals are off at most; intervals of counts
-end on whole numbers and hold somewhat more. Two chains of 500 + 1,000 sweeps, defaults.
+negative_binomial. Everywhere five splits 80/20, as in the paper's tables. NLL, the share of responses
+within 90% intervals, and how far the shares within 50%, 80%, 90% and 95% intervals are off at most; intervals
+of counts end on whole numbers and hold somewhat more. Two chains of 500 + 1,000 sweeps, defaults.
 """
 
 from __future__ import annotations

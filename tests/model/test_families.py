@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from raytpnn.cli.inputs.family import guess_family
 from raytpnn.families import FAMILIES, ExponentialFamily, Student, get_family
 
 F = np.array([-30.0, -3.0, -0.4, 0.0, 0.7, 2.5, 4.0])
@@ -103,6 +104,16 @@ def test_degrees_of_freedom_can_be_given():
         Student(2.0, "cauchy", 1007)
     with pytest.raises(ValueError, match="need a name"):
         Student(7.0)
+
+
+def test_counts_of_much_spread_are_guessed_to_be_overdispersed():
+    rng = np.random.default_rng(3)
+    mean = np.full(500, 3.0)
+    for y, expected in (
+        (rng.poisson(mean).astype(float), "poisson"),
+        (get_family("negative_binomial").sample(rng, np.log(mean), 2.0), "negative_binomial"),
+    ):
+        assert guess_family(y, "count")[0] == expected
 
 
 def test_unknown_family():
