@@ -8,6 +8,8 @@ from raytpnn.report import html
 from raytpnn.report.names import latent_unit, number, percent, shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from raytpnn.posterior.posterior import Posterior
 
 __all__ = ["selection_table"]
@@ -21,7 +23,7 @@ def selection_table(post: Posterior, fdr: float = 0.1) -> str:
     """Effects that are real at a false discovery rate, with what the numbers are."""
     table = post.select_genes(fdr)
     told = table.attrs
-    lines = [
+    lines: list[tuple[str, ...]] = [
         (
             shorten(row["gene"], 60),
             number(row["size"]),
@@ -51,7 +53,7 @@ def selection_table(post: Posterior, fdr: float = 0.1) -> str:
     return (html.table(columns, lines, title) if lines else html.note(title)) + "\n" + html.note(words)
 
 
-def direction(row: dict[str, Any]) -> str:
+def direction(row: Mapping[Any, Any]) -> str:
     """Direction with its probability; a dash if there is none that is clear."""
     if not row["direction"] or row["direction_probability"] < CLEAR:
         return "–"
