@@ -14,8 +14,6 @@ __all__ = ["NegativeBinomial"]
 
 # Dispersions below this are as good as none.
 LEAST_DISPERSION = 1e-3
-# Counts whose variance is so many times their mean are seldom Poisson's, whatever explains them.
-MUCH_SPREAD = 4.0
 
 
 @internal
@@ -61,23 +59,12 @@ class NegativeBinomial(Family):
     scores = ("deviance", "nll", "crps")
     statistics = ("mean", "sd", "min", "max", "zeros", "log_loss")
     tail = 1e-9
-    # Before poisson.
-    guess_order = 1
     add_mean = staticmethod(add_mean)
 
     def problem(self, y):
         """Only whole numbers from 0 on will do."""
         found = Poisson().problem(y)
         return found and found.replace("poisson", "negative_binomial")
-
-    def guess(self, values, distinct, numeric):
-        """Counts as poisson has them, of a variance far above their mean."""
-        if Poisson().guess(values, distinct, numeric) is None:
-            return None
-        ratio = values.var() / values.mean()
-        if ratio < MUCH_SPREAD:
-            return None
-        return f"counts whose variance is {ratio:.3g} times their mean"
 
     def start(self, y, offset):
         """Log of the mean count at an offset of 0."""
