@@ -242,7 +242,7 @@ def test_options_of_the_sampler_arrive(price, folder, flags):
     assert done.returncode == 0, done.stderr
     config = raytpnn.load(out).config
     assert (config["tempering"] is not None) is (flags[0] == "--replicas")
-    assert config["feature_weights"] == ("adaptive" if flags[0] == "--feature-weights" else None)
+    assert config["feature_weights"] == ("adaptive" if flags[0] == "--feature-weights" else "auto")
 
 
 def test_report_of_a_run(price):

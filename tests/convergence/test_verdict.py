@@ -15,9 +15,10 @@ from raytpnn import BayesianTPNNRegressor, ConvergenceWarning
 from raytpnn.cli.screen.health import examine
 from raytpnn.convergence.advice import worst_of
 from raytpnn.convergence.forecast import outlook
-from raytpnn.posterior.compared import compared_quantities
+from raytpnn.posterior.compared import compared_quantities, comparison_of
 from raytpnn.posterior.verdict import quiet
 from raytpnn.report.page.sections.convergence import convergence_section
+from raytpnn.report.verdict import verdict_of
 
 LONG = {"chains": 2, "warmup": 100, "draws": 200, "executor": "threads", "seed": 5}
 
@@ -42,7 +43,8 @@ def test_everyone_tells_the_same(run):
     assert again.verdict().headline == told.headline
     assert again.diagnostics().equals(post.diagnostics())
     assert examine(str(out)).judgement.headline == told.headline
-    assert told.headline.rstrip(".") in convergence_section(again)
+    answer = verdict_of(comparison_of(again), again.diagnostics())
+    assert told.headline.rstrip(".") in convergence_section(again, answer)
     diagnosed = json.loads(call("diagnose", out, "--json").stdout)
     assert diagnosed["rhat_worst"] == told.rhat
     assert diagnosed["quantity"] == told.quantity
@@ -125,13 +127,13 @@ def test_the_forecast_of_real_chains_holds_when_they_are_made_longer(tmp_path):
     y = X[:, 0] + 0.5 * rng.normal(size=200)
     with quiet():
         short = raytpnn.sample(
-            X, y, chains=4, warmup=300, draws=1000, executor="threads", seed=2, out=tmp_path / "run"
+            X, y, chains=4, warmup=300, draws=200, executor="threads", seed=2, out=tmp_path / "run"
         )
     ahead = outlook(compared_quantities(short), short.diagnostics(), 1.01, 400.0)
     assert ahead.apart is None
     assert 1.0 < ahead.factor < 15.0
     with quiet():
-        longer = raytpnn.resume(tmp_path / "run", draws=int(np.ceil(1000 * ahead.factor)))
+        longer = raytpnn.resume(tmp_path / "run", draws=int(np.ceil(200 * ahead.factor)))
     _, rhat, ess = worst_of(longer.diagnostics())
     assert rhat < 1.03
     assert ess > 200

@@ -19,7 +19,7 @@ from raytpnn.model.screens.set_table import learn_proposals, screening_pays
 from raytpnn.model.screens.shapes import EVEN, LINEAR, Shapes
 from raytpnn.model.screens.singles import exact_statistics, screen_singles
 from raytpnn.model.screens.top_list import TopList
-from raytpnn.model.screens.triples import extend_pairs, screen_all_triples
+from raytpnn.model.screens.triples import extend_sets, screen_all_triples
 
 
 def ranks(n, p, seed=0):
@@ -132,10 +132,24 @@ def test_triples_are_found_by_extension_and_among_all():
     every, statistic = screen_all_triples(shapes, score, curvature, 20)
     assert every[0].tolist() == [2, 11, 25]
     assert statistic[0] > 1.5 * statistic[1]
-    extended, _ = extend_pairs(shapes, np.array([[0, 1], [2, 25]]), score, curvature, 20)
+    extended, _ = extend_sets(shapes, np.array([[0, 1], [2, 25]]), score, curvature, 20)
     assert extended[0].tolist() == [2, 11, 25]
-    missed, _ = extend_pairs(shapes, np.array([[0, 1], [3, 25]]), score, curvature, 20)
+    missed, _ = extend_sets(shapes, np.array([[0, 1], [3, 25]]), score, curvature, 20)
     assert [2, 11, 25] not in missed.tolist()
+
+
+def test_an_effect_that_another_hid_is_found_by_extension(monkeypatch):
+    """Where all pairs are looked at once only, later screens extend the features that chains hold."""
+    monkeypatch.setattr(set_table, "QUICK_OPERATIONS", 0.0)
+    bins, u = ranks(300, 60)
+    score, curvature = residual(0.7 * u[7] * u[41], 0.5)
+    earlier = np.array([[0, 1, -1]])
+    without = learn_proposals(Shapes.of(bins), score, curvature, {(3,): 5}, 3, earlier)
+    assert [7, 41, -1] not in without.sets.tolist()
+    found = learn_proposals(Shapes.of(bins), score, curvature, {(3,): 5, (41,): 2}, 3, earlier)
+    pairs = found.sets[:, 1:] >= 0
+    pair = pairs[:, 0] & ~pairs[:, 1]
+    assert found.sets[pair][np.argmax(found.weight[pair])].tolist() == [7, 41, -1]
 
 
 def test_signs_find_a_pure_triple_among_many_features():

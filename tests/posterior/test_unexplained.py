@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raytpnn
+from raytpnn.posterior.effects.unexplained import log_prior_odds
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +39,32 @@ def test_what_is_explained_counts_by_its_importance(fitted):
     assert np.allclose(table["size"], np.hypot(table["importance"], table["left"]))
 
 
+def test_features_that_matter_elsewhere_are_the_likelier_ones(fitted):
+    """Of pairs that are as large, that of two active features is first; a large effect overrules it."""
+    p = 40
+    active = np.array([0.99, 0.99, *np.full(p - 2, 0.01)])
+    pairs = np.array([[0, 1], [0, 2], [2, 3]])
+    odds = log_prior_odds(pairs, active)
+    assert odds[0] > odds[1] + 2.0 > odds[2] + 4.0
+    assert odds[0] - odds[2] < 2 * np.log(p), "no more than what chance makes of so many sets"
+    assert np.ptp(log_prior_odds(np.arange(p)[:, None], active)) == 0.0
+    table = fitted.unexplained(order=2, top=None)
+    assert (np.diff(table["log_odds"]) <= 0.0).all()
+    noise = table[table["component"] != ("x4", "x9")]
+    with_active = np.array(["x0" in component for component in noise["component"]])
+    rank = np.arange(len(noise))
+    assert rank[with_active].mean() < rank[~with_active].mean() - 15
+    by_size = noise["size"].rank(ascending=False)
+    assert abs(by_size[with_active].mean() - by_size[~with_active].mean()) < 15
+
+
 def test_many_sets_are_screened(fitted, monkeypatch):
     whole = fitted.unexplained(order=2, top=5)
     monkeypatch.setattr("raytpnn.posterior.effects.unexplained.MOST_LISTED", 10)
     screened = fitted.unexplained(order=2, top=5)
     assert screened["component"].tolist() == whole["component"].tolist()
-    assert len(fitted.unexplained(order=3, top=5)) == 5
+    triples = fitted.unexplained(order=3, top=500)["component"]
+    assert len(set(triples)) == len(triples) > 100
 
 
 def test_wrong_questions_are_refused(fitted):

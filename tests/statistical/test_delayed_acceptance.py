@@ -20,11 +20,11 @@ from support.twins import FAMILIES, LIMIT, largest_z, only, twin
 from raytpnn.engine.jit.pointers import problem_at, work_at
 from raytpnn.engine.moves.delayed_acceptance import log_birth_screen
 from raytpnn.engine.moves.options import Moves
-from raytpnn.engine.moves.proposed_term import moments_without
 from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS
 from raytpnn.engine.rows.row_passes import gather_fit
 from raytpnn.engine.rows.subset import take_subset
 from raytpnn.engine.rows.subset_options import SubsetUse
+from raytpnn.engine.rows.term_moments import moments_without
 
 SCREENED = SubsetUse(5, DELAYED, attempts=3)
 
@@ -61,8 +61,8 @@ def death_on_another_subset(problem, settings, state, work, k, log_set):
     state.stream[3] += np.uint64(1000)
     take_subset(problem, state, work)
     gather_fit(problem, work, part, own, state.K)
-    dot, norm = moments_without(part, settings, own, k, state.beta[k])
-    ratio = -log_birth_screen(problem, part, state, dot, norm, log_set)
+    dot, norm, _, _ = moments_without(part, settings, state, own, k, state.beta[k], k)
+    ratio = -log_birth_screen(problem, settings, part, state, dot, norm, log_set)
     state.stream[3] -= np.uint64(1000)
     take_subset(problem, state, work)
     gather_fit(problem, work, part, own, state.K)

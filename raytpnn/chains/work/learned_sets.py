@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["TABLE_SHARE", "SetLearner", "round_of_sets", "screens_after", "with_proposals"]
 
 # Rounds after which chains are screened.
-ROUNDS = (1, 3, 6)
+ROUNDS = (1, 2, 4, 6, 9)
 # Of the births, those that draw their set from the table.
 TABLE_SHARE = 0.4
 # Rows that are screened at most: more tell no more of what is worth a proposal.

@@ -18,10 +18,12 @@ __all__ = ["diagnose"]
 WORST = 8
 # Names of moves that let the table fit a terminal of 80 columns.
 SHORT = {
+    "birth": "new",
+    "death": "end",
     "adding": "add",
     "deleting": "del",
-    "changing": "chng",
-    "joining": "join",
+    "changing": "chg",
+    "joining": "set",
     "langevin": "step",
     "joint_beta": "beta",
     "intercept": "icpt",
@@ -29,7 +31,8 @@ SHORT = {
     "factor": "fact",
 }
 LONG = (
-    "(add, del, chng: a variable added, deleted, changed; join: the set of another term taken; "
+    "(new, end: a term added, removed; add, del, chg: a variable added, deleted, changed; "
+    "set: the set of another term taken; "
     "step: Langevin; beta: all coefficients at once; icpt: intercept; "
     "comp: a variable changed in all terms of a component; fact: location and scale of a factor)"
 )

@@ -59,7 +59,7 @@ WORTH_IT = 1.2
 
 
 @internal
-def log_evidence(settings, state, dot, norm):
+def screened_evidence(settings, state, dot, norm):
     """Log evidence of a coefficient from the moments along its basis function, and its squared z-score."""
     scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
@@ -98,7 +98,7 @@ def excess_of(problem, part):
 @internal
 def log_birth_screen(problem, settings, part, state, dot, norm, log_set):
     """Log R* of a birth from the moments of the new basis function; a death has its negative."""
-    evidence, square = log_evidence(settings, state, dot, norm)
+    evidence, square = screened_evidence(settings, state, dot, norm)
     excess = excess_of(problem, part)
     # Noise alone adds `excess` to the squared z-score.
     return beyond_margin(log_set + evidence - 0.5 * excess, square, excess)
@@ -139,8 +139,8 @@ def screen_restructure(problem, settings, state, work, k, d, first, log_set):
         return -math.inf
     beta = state.beta[k]
     old_dot, old_norm, dot, norm = moments_without(part, settings, state, own, k, beta, trial)
-    old_evidence, old_square = log_evidence(settings, state, old_dot, old_norm)
-    evidence, square = log_evidence(settings, state, dot, norm)
+    old_evidence, old_square = screened_evidence(settings, state, old_dot, old_norm)
+    evidence, square = screened_evidence(settings, state, dot, norm)
     return beyond_margin(log_set + (evidence - old_evidence), square + old_square, excess_of(problem, part))
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from raytpnn.model.screens.evidence import evidence
 from raytpnn.model.screens.pairs import confirmed, pair_operations, screen_pairs
 from raytpnn.model.screens.parities import search_triples
 from raytpnn.model.screens.shapes import Shapes
 from raytpnn.model.screens.singles import screen_singles
-from raytpnn.model.screens.triples import extend_pairs, screen_all_triples, triple_operations
+from raytpnn.model.screens.triples import extend_sets, screen_all_triples, triple_operations
 
 __all__ = ["Proposals", "can_tell", "learn_proposals", "screening_pays"]
 
@@ -27,7 +28,7 @@ MOST_SETS = 1024
 EVEN_OPERATIONS, PAIR_OPERATIONS, TRIPLE_OPERATIONS, SIGN_OPERATIONS = 2e11, 2e12, 2e10, 5e9
 # Screens of all pairs below so many are repeated; to look at a result takes as long as so many operations.
 QUICK_OPERATIONS, SCANNED = 4e10, 100
-# Pairs that are extended by every feature.
+# Features, and pairs, that are extended by every feature.
 MOST_EXTENDED = 128
 # Shares of the table: single features, pairs, triples, and sets that chains hold.
 SHARES = (0.25, 0.3, 0.2, 0.25)
@@ -67,12 +68,6 @@ def screening_pays(n_rows: int, n_features: int) -> bool:
     return n_features > FEW_FEATURES and can_tell(n_rows, n_features)
 
 
-def evidence(statistic: np.ndarray, sets: int) -> np.ndarray:
-    """Rough probability that a set is an effect, from its statistic among so many sets, between 0 and 1."""
-    log_odds = 0.5 * statistic - 0.5 * np.log1p(statistic) - log(max(sets, 2))
-    return 0.5 * (1.0 + np.tanh(0.5 * np.clip(log_odds, -600.0, 600.0)))
-
-
 def learn_proposals(
     shapes: Shapes,
     score: np.ndarray,
@@ -107,24 +102,64 @@ def learn_proposals(
     single = screen_singles(shapes, score, curvature)
     best = np.argsort(-single, kind="stable")[:MOST_SETS]
     groups.append((best[:, None], evidence(single[best], p)))
-    if max_order > 1 and can_tell(n, comb(p, 2)):
+    if max_order > 1 and can_tell(n, p):
         known = None if earlier is None else of_order(earlier, 2)
-        pairs, statistic = pairs_of(shapes, single, score, curvature, known, progress, arrays)
-        groups.append((pairs, evidence(statistic, comb(p, 2))))
-        if max_order > 2 and can_tell(n, comb(p, 3)):
+        # With a feature that chains hold, a pair is one of fewer.
+        leading = leading_features(used)
+        some = [extended(shapes, leading[:, None], score, curvature)]
+        if can_tell(n, comb(p, 2)):
+            pairs, statistic = pairs_of(shapes, single, score, curvature, known, progress, arrays)
+            some.append((pairs, evidence(statistic, comb(p, 2))))
+        groups.append(joined(some))
+        if max_order > 2:
+            found, likely = groups[-1]
+            best = found[np.argsort(-likely, kind="stable")[:MOST_EXTENDED]]
             held = np.array([S for S in used if len(S) == 2], np.int64).reshape(-1, 2)
-            likely = np.unique(np.concatenate([held, pairs[:MOST_EXTENDED]]), axis=0)
-            triples = [extend_pairs(shapes, likely, score, curvature, MOST_SETS)]
-            if triple_operations(p, n) <= TRIPLE_OPERATIONS:
-                triples.append(screen_all_triples(shapes, score, curvature, MOST_SETS))
-            elif earlier is None:
-                triples.append(search_triples(shapes, score, curvature, MOST_SETS, SIGN_OPERATIONS))
-            else:
-                triples.append(confirmed(shapes, of_order(earlier, 3), score, curvature, MOST_SETS))
-            sets = np.concatenate([found for found, _ in triples])
-            statistics = np.concatenate([found for _, found in triples])
-            groups.append((sets, evidence(statistics, comb(p, 3))))
+            groups.append(triples_of(shapes, np.concatenate([held, best]), score, curvature, earlier))
     return gathered(groups, used, single, p, max_order)
+
+
+def leading_features(used: Mapping[tuple[int, ...], float]) -> np.ndarray:
+    """Features that most terms hold, (k,), at most so many as are extended."""
+    terms: dict[int, float] = {}
+    for S, count in used.items():
+        for j in S:
+            terms[j] = terms.get(j, 0.0) + count
+    return np.array(sorted(terms, key=lambda j: (-terms[j], j))[:MOST_EXTENDED], np.int64)
+
+
+def extended(
+    shapes: Shapes, sets: np.ndarray, score: np.ndarray, curvature: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Extensions of sets by every feature, and how likely they are effects."""
+    found, statistic = extend_sets(shapes, np.unique(sets, axis=0), score, curvature, MOST_SETS)
+    return found, evidence(statistic, len(sets) * shapes.n_features)
+
+
+def joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of sets and how likely each is, one behind the other."""
+    return np.concatenate([sets for sets, _ in parts]), np.concatenate([likely for _, likely in parts])
+
+
+def triples_of(
+    shapes: Shapes,
+    pairs: np.ndarray,
+    score: np.ndarray,
+    curvature: np.ndarray,
+    earlier: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Triples that extend pairs, and the best of all where rows can tell them, and how likely they are."""
+    n, p = shapes.n_rows, shapes.n_features
+    some = [extended(shapes, pairs, score, curvature)]
+    if can_tell(n, comb(p, 3)):
+        if triple_operations(p, n) <= TRIPLE_OPERATIONS:
+            triples, statistic = screen_all_triples(shapes, score, curvature, MOST_SETS)
+        elif earlier is None:
+            triples, statistic = search_triples(shapes, score, curvature, MOST_SETS, SIGN_OPERATIONS)
+        else:
+            triples, statistic = confirmed(shapes, of_order(earlier, 3), score, curvature, MOST_SETS)
+        some.append((triples, evidence(statistic, comb(p, 3))))
+    return joined(some)
 
 
 def of_order(sets: np.ndarray, order: int) -> np.ndarray:

@@ -8,10 +8,10 @@ from raytpnn.model.screens.pairs import MARGIN, confirmed, largest_of_block
 from raytpnn.model.screens.shapes import EVEN, LINEAR, Shapes
 from raytpnn.model.screens.top_list import TopList
 
-__all__ = ["extend_pairs", "screen_all_triples", "triple_operations"]
+__all__ = ["extend_sets", "screen_all_triples", "triple_operations"]
 
-# Pairs that are extended at a time.
-PAIRS_AT_A_TIME = 256
+# Sets that are extended at a time.
+SETS_AT_A_TIME = 256
 FEATURES_AT_A_TIME = 2048
 
 
@@ -37,23 +37,25 @@ def screen_all_triples(
     return confirmed(shapes, best.best()[0], score, curvature, most)
 
 
-def extend_pairs(
-    shapes: Shapes, pairs: np.ndarray, score: np.ndarray, curvature: np.ndarray, most: int
+def extend_sets(
+    shapes: Shapes, sets: np.ndarray, score: np.ndarray, curvature: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Best triples of pairs, (k, 2), with any third feature: (k, 3), and their score statistics, (k,)."""
-    best = TopList(MARGIN * most, 3)
+    """Best extensions of sets, (k, d), by any other feature: (k, d + 1), and their score statistics, (k,)."""
+    order = sets.shape[1]
+    best = TopList(MARGIN * most, order + 1)
     scale = 1.0 / max(float(curvature.sum()), 1e-300)
-    for start in range(0, len(pairs), PAIRS_AT_A_TIME):
-        part = pairs[start : start + PAIRS_AT_A_TIME]
-        phi = shapes.values(part[:, 0], LINEAR) * shapes.values(part[:, 1], LINEAR)
-        phi *= np.asarray(score, np.float32)
+    for start in range(0, len(sets), SETS_AT_A_TIME):
+        part = sets[start : start + SETS_AT_A_TIME]
+        phi = shapes.values(part[:, 0], LINEAR) * np.asarray(score, np.float32)
+        for i in range(1, order):
+            phi *= shapes.values(part[:, i], LINEAR)
         for first in range(0, shapes.n_features, FEATURES_AT_A_TIME):
             columns = np.arange(first, min(first + FEATURES_AT_A_TIME, shapes.n_features))
             found = (phi @ shapes.values(columns, LINEAR).T) ** 2
             found = np.maximum(found, (phi @ shapes.values(columns, EVEN).T) ** 2) * scale
             # A feature does not extend a set that holds it.
-            found[(part[:, :1] == columns) | (part[:, 1:] == columns)] = 0.0
+            for i in range(order):
+                found[part[:, i, None] == columns] = 0.0
             rows, places = np.nonzero(found > best.threshold)
-            triples = np.column_stack([part[rows], columns[places]])
-            best.offer(np.sort(triples, axis=1), found[rows, places])
+            best.offer(np.sort(np.column_stack([part[rows], columns[places]]), axis=1), found[rows, places])
     return confirmed(shapes, best.best()[0], score, curvature, most)
