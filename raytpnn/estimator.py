@@ -1,4 +1,4 @@
-"""The model as estimators: a regressor, a two-class classifier, and one of times until an event."""
+"""The model as estimators: a regressor, a classifier, and one of times until an event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, check_array, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raytpnn.data.response import Response
@@ -288,7 +288,7 @@ class BayesianTPNNRegressor(RegressorMixin, BayesianTPNN):
 
 @CLASSIFIER.describe
 class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
-    """Classification into two classes by a Bayesian tensor product neural network.
+    """Classification into two or more classes by a Bayesian tensor product neural network.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
 
     Attributes
     ----------
-    classes_ : (2,) array
+    classes_ : (k,) array
         Labels in sorted order.
     posterior_ : Posterior
     n_features_in_ : int
@@ -311,11 +311,6 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
     def __init__(self, **options: Unpack[EstimatorOptions]):
         self.__dict__.update(CLASSIFIER.given(options, "BayesianTPNNClassifier"))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BayesianTPNNClassifier:
         """Sample the posterior.
 
@@ -324,37 +319,33 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
         X : (n, p) DataFrame, array or sparse matrix
             NaN is missing; text and categories are encoded by level.
         y : (n,)
-            Labels of two classes: text, numbers or truth values.
+            Labels of classes: text, numbers or truth values. Two are family bernoulli, more are multinomial.
         sample_weight : (n,), optional
             Weights of the rows' log-likelihoods. They do not enter the encoding of X.
         offset : (n,), optional
-            Known part of the log odds.
+            Known part of the log odds, of two classes.
         """
         X, y = self._table(X, reset=True), checked_labels(y, "BayesianTPNNClassifier")
         classes, number = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y holds 1 class only, {classes[0]!r}; two classes are needed")
+            raise ValueError(f"y holds 1 class only, {classes[0]!r}; at least two classes are needed")
         # With its classes, so that a run that is kept in `out` knows them too.
-        zero, one = classes.tolist()
-        self._fit(X, Response(number.astype(np.float64), (zero, one)), "bernoulli", sample_weight, offset)
+        response = Response(number.astype(np.float64), tuple(classes.tolist()))
+        family = "bernoulli" if len(classes) == 2 else "multinomial"
+        self._fit(X, response, family, sample_weight, offset)
         self.classes_ = classes
         return self
 
     def predict_proba(self, X: Any, offset: Any = None) -> np.ndarray:
-        """Posterior mean of the probability of either class, (n, 2), columns as in `classes_`."""
-        upper = self.posterior_probability(X, offset)
-        return np.column_stack([1.0 - upper, upper])
+        """Posterior mean of the probability of every class, (n, k), columns as in `classes_`."""
+        rows = self._rows(X)
+        with self._cores():
+            mean = self.posterior_.predict(rows, offset)
+        return mean if mean.ndim == 2 else np.column_stack([1.0 - mean, mean])
 
     def predict(self, X: Any, offset: Any = None) -> np.ndarray:
         """More probable class of every row, (n,)."""
-        upper = self.posterior_probability(X, offset)
-        return self.classes_[(upper > 0.5).astype(np.intp)]
-
-    def posterior_probability(self, X: Any, offset: Any = None) -> np.ndarray:
-        """Posterior mean of the probability of the second class, (n,)."""
-        rows = self._rows(X)
-        with self._cores():
-            return self.posterior_.predict(rows, offset)
+        return self.classes_[np.argmax(self.predict_proba(X, offset), axis=1)]
 
 
 @SURVIVAL.describe
@@ -494,10 +485,7 @@ def checked_response(y: Any, estimator: str) -> np.ndarray:
 
 
 def checked_labels(y: Any, estimator: str) -> np.ndarray:
-    """Labels as a column, of at most two classes."""
+    """Labels as a column."""
     labels = checked_response(y, estimator)
     check_classification_targets(labels)
-    kind = type_of_target(labels, input_name="y")
-    if kind != "binary":
-        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
     return labels

@@ -43,6 +43,7 @@ from raytpnn.families import Family, get_family
 from raytpnn.model.feature_weights import LEARNED, is_screened, resolve_feature_weights
 from raytpnn.model.prior import Prior
 from raytpnn.options.checks import (
+    check_outputs,
     check_seed,
     check_sharding,
     check_subset_of_shards,
@@ -104,6 +105,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
     length = length_asked(asked["chains"], asked["warmup"], asked["draws"], asked["thin"], max_sweeps)
     minibatch, delayed_acceptance = asked["minibatch"], asked["delayed_acceptance"]
     backend = check_subsets(minibatch, delayed_acceptance, tempering, asked["backend"])
+    backend = check_outputs(likelihood, asked, backend)
     setup = _setup(asked)
     setup = replace(setup, goal=goal_of(setup.goal, length))
     check_shards(shards)
@@ -124,8 +126,13 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         learned = asked["feature_weights"]
         scheme = None if isinstance(learned, str) and learned in LEARNED else learned
         rows, encoder, classes, known = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
+        likelihood = likelihood.with_classes(classes)
         n_rows = rows.bins.n_rows
-        screened = scheme is None and is_screened(learned, n_rows, rows.bins.n_features)
+        screened = (
+            scheme is None
+            and likelihood.n_outputs == 1
+            and is_screened(learned, n_rows, rows.bins.n_features)
+        )
         length = limited(length, max_sweeps, n_rows)
         subsets = resolve_subsets(n_rows, minibatch, delayed_acceptance)
         check_subset_of_shards(n_rows, subsets.rows, shards)
@@ -291,6 +298,7 @@ def _go_on(
     check_shards(stored["shards"])
     delayed = asked.get("delayed_acceptance", False)
     backend = check_subsets(asked.get("minibatch"), delayed, None, backend or stored["backend"])
+    backend = check_outputs(get_family(opened.manifest["family"]), {"shards": stored["shards"]}, backend)
     stored["backend"], setup = _with_backend(backend, setup, stored["shards"])
     check_sharding(stored["shards"], stored["backend"], stored["tempering"])
     if opened.length.until:

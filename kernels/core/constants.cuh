@@ -32,6 +32,7 @@ constexpr int JOINT_BETA = 7;
 constexpr int INTERCEPT_MOVE = 8;
 constexpr int COMPONENT = 9;
 constexpr int FACTOR = 10;
+constexpr int OUTPUT = 11;
 constexpr int STOP = 0;
 constexpr int SWEEPS_DONE = 1;
 constexpr int TERMS = 2;
@@ -52,6 +53,7 @@ constexpr int FOR_SCREEN = 13;
 constexpr int FOR_JOINED_FACTOR = 14;
 constexpr int FOR_COMPONENT = 15;
 constexpr int FOR_FACTOR = 16;
+constexpr int FOR_OUTPUT = 17;
 constexpr int EXACT_ONLY = 0;
 constexpr int DELAYED = 1;
 constexpr int DELAYED_IF_IT_PAYS = 2;
@@ -75,6 +77,7 @@ constexpr int BIN_TABLES = 4;
 // raytpnn.families.base
 constexpr int DERIVATIVES = 1;
 constexpr int LIKELIHOOD = 2;
+constexpr int MOST_OUTPUTS = 128;
 
 // raytpnn.engine.rows.row_passes
 constexpr int MOMENTS = 4;

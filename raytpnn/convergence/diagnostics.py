@@ -39,8 +39,14 @@ def scalar_quantities(draws: Draws, family: Family) -> dict[str, np.ndarray]:
     quantities = {"loglik": draws.loglik, "K": draws.K.astype(np.float64)}
     if family.dispersion:
         quantities["nuisance"] = draws.nuisance
+    intercepts = {"intercept": draws.intercept}
+    if family.outputs is not None:
+        centre = draws.intercepts.mean(axis=1) if family.shift_invariant else 0.0
+        intercepts = {
+            f"intercept[{name}]": draws.intercepts[:, c] - centre for c, name in enumerate(family.outputs)
+        }
     return quantities | {
-        "intercept": draws.intercept,
+        **intercepts,
         "mean order": order / np.maximum(draws.K, 1),
         "b_gamma": draws.b_gamma,
         "sigma_beta2": draws.sigma_beta2,

@@ -24,12 +24,12 @@ class Response:
     ----------
     values : (n,) float64
         Finite; 0 and 1 for bernoulli; times that were cut short are negative.
-    classes : tuple of two values, or None
-        What 0 and 1 stand for, for bernoulli: bool, int, float or str.
+    classes : tuple of values, or None
+        What 0, 1, ... stand for, of families whose responses are classes: bool, int, float or str.
     """
 
     values: np.ndarray
-    classes: tuple[Any, Any] | None = None
+    classes: tuple[Any, ...] | None = None
 
 
 def as_response(y: Any, family: Family, n_rows: int) -> Response:
@@ -79,6 +79,8 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
         refuse_infinite_rows(values, "y")
     if family.binary:
         return two_classes(values, truth)
+    if family.labelled:
+        return several_classes(values, family)
     if not numeric:
         row = next((i for i, cell in enumerate(values) if not is_number(str(cell))), 0)
         raise ValueError(
@@ -109,10 +111,7 @@ def refuse_length(length: int, n_rows: int) -> None:
 
 def two_classes(values: np.ndarray, truth: bool) -> Response:
     """Map two classes to 0 and 1; `truth` says that the numbers are truth values."""
-    if values.dtype.kind == "O":
-        found = sorted(set(values))
-    else:
-        found = [bool(v) if truth else int(v) if v.is_integer() else float(v) for v in np.unique(values)]
+    found = labels_in(values, truth)
     if len(found) != 2:
         listed = quoted(found) if found and isinstance(found[0], str) else few(found)
         classes = "1 class" if len(found) == 1 else f"{len(found)} classes"
@@ -121,6 +120,26 @@ def two_classes(values: np.ndarray, truth: bool) -> Response:
             f"family 'bernoulli' needs exactly two classes in y; found {classes}: {listed}{advice}"
         )
     return Response((values == found[1]).astype(np.float64), (found[0], found[1]))
+
+
+def labels_in(values: np.ndarray, truth: bool = False) -> list[Any]:
+    """Distinct labels in ascending order; `truth` says that the numbers are truth values."""
+    if values.dtype.kind == "O":
+        return sorted(set(values))
+    return [bool(v) if truth else int(v) if v.is_integer() else float(v) for v in np.unique(values)]
+
+
+def several_classes(values: np.ndarray, family: Family) -> Response:
+    """Number the classes of a response in ascending order of their labels."""
+    found = labels_in(values)
+    if len(found) < 2:
+        raise ValueError(
+            f"family {family.name!r} needs two classes or more in y; found 1 class: {found[0]!r}"
+        )
+    _, number = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
+    response = Response(number.astype(np.float64), tuple(found))
+    family.with_classes(response.classes)
+    return response
 
 
 def more_than_two(found: Sequence[Any]) -> str:

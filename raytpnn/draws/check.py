@@ -23,17 +23,20 @@ def check_draws(draws: Draws, n_features: int) -> None:
         raise ValueError(f"a term has feature {feature.min()} or {feature.max()}, but there are {n_features}")
     if len(feature) and repeated(draws.term_of_variable, feature):
         raise ValueError("a term has a feature twice")
+    if len(draws.output) and not 0 <= draws.output.min() <= draws.output.max() < draws.n_outputs:
+        last = draws.n_outputs - 1
+        raise ValueError(f"a term has output {draws.output.min()} or {draws.output.max()}, not 0 to {last}")
     if len(draws.draw) and draws.draw.min() < 0:
         raise ValueError(f"a draw has number {draws.draw.min()}")
     # The log-likelihood is not checked: it is reported, and nothing is computed from it.
-    for name in ("intercept", "nuisance", "b_gamma", "sigma_beta2", "beta", "b", "gamma"):
+    for name in ("intercept", "intercepts", "nuisance", "b_gamma", "sigma_beta2", "beta", "b", "gamma"):
         values = getattr(draws, name)
         bad = ~np.isfinite(values)
         if name in ("nuisance", "b_gamma", "sigma_beta2", "gamma"):
             bad |= ~(values > 0.0)
         if bad.any():
-            wish = "finite" if name in ("intercept", "beta", "b") else "a positive number"
-            raise ValueError(f"{name} is {values[np.argmax(bad)]} somewhere, but must be {wish}")
+            wish = "finite" if name in ("intercept", "intercepts", "beta", "b") else "a positive number"
+            raise ValueError(f"{name} is {values.flat[np.argmax(bad)]} somewhere, but must be {wish}")
 
 
 def repeated(owner: np.ndarray, value: np.ndarray) -> bool:

@@ -31,6 +31,10 @@ class Draws:
         Encoded feature of a factor.
     b, gamma : (V,) float64
         Location and scale of a factor.
+    output : (T,) int32
+        Output that a term belongs to; 0 if not given.
+    intercepts : (D, outputs) float64
+        Of every output; `intercept`, that of the first, if not given.
     """
 
     chain: np.ndarray
@@ -46,6 +50,19 @@ class Draws:
     feature: np.ndarray
     b: np.ndarray
     gamma: np.ndarray
+    output: np.ndarray = None  # type: ignore[assignment]
+    intercepts: np.ndarray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.output is None:
+            object.__setattr__(self, "output", np.zeros(len(self.beta), np.int32))
+        if self.intercepts is None:
+            object.__setattr__(self, "intercepts", self.intercept[:, None])
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.intercepts.shape[1]
 
     @property
     def n_draws(self) -> int:
@@ -85,7 +102,7 @@ class Draws:
         """
         terms, term_start = owned(self.term_start, index)
         variables, variable_start = owned(self.variable_start, terms)
-        chosen = {"beta": terms, "feature": variables, "b": variables, "gamma": variables}
+        chosen = {"beta": terms, "output": terms, "feature": variables, "b": variables, "gamma": variables}
         starts = {"term_start": term_start, "variable_start": variable_start}
         return Draws(
             **{
@@ -94,6 +111,27 @@ class Draws:
                 if field.name not in starts
             },
             **starts,
+        )
+
+    def of_output(self, output: int) -> Draws:
+        """The same draws as those of one function: the terms and the intercept of one output."""
+        if self.n_outputs == 1:
+            return self
+        kept = self.output == output
+        terms = np.flatnonzero(kept)
+        variables, variable_start = owned(self.variable_start, terms)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return replace(
+            self,
+            intercept=self.intercepts[:, output],
+            term_start=before[self.term_start].astype(np.int64),
+            beta=self.beta[terms],
+            variable_start=variable_start,
+            feature=self.feature[variables],
+            b=self.b[variables],
+            gamma=self.gamma[variables],
+            output=np.zeros(len(terms), np.int32),
+            intercepts=self.intercepts[:, output : output + 1],
         )
 
     def counted(self, which: Counted) -> Draws:

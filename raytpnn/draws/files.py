@@ -81,7 +81,7 @@ def read_draws(
     contents : dict of str to bytes, optional
         Files that were read and verified before, by name; they are taken out.
     """
-    from raytpnn.draws.parquet import KINDS, draws_from_arrow
+    from raytpnn.draws.parquet import KINDS, OPTIONAL, draws_from_arrow
 
     def read(key: tuple[int, int, str]) -> Draws:
         chain, _, name = key
@@ -89,7 +89,7 @@ def read_draws(
         if data is None:
             data = verified_bytes(place, name, files[name], advice)
         # One file alone is read without looking for partitions: the chain is known.
-        table = read_columns(data, place.name_of(name), KINDS, {}, MOST_DRAWS)
+        table = read_columns(data, place.name_of(name), KINDS, OPTIONAL, MOST_DRAWS)
         with named(place.name_of(name)):
             draws = draws_from_arrow(table, chain)
             check_draws(draws, n_features)

@@ -12,15 +12,21 @@ from raytpnn.draws.draws import Draws
 __all__ = ["scalar_table", "term_table"]
 
 
-def scalar_table(draws: Draws) -> pd.DataFrame:
-    """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
+def scalar_table(draws: Draws, outputs: Sequence[str] | None = None) -> pd.DataFrame:
+    """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2.
+
+    With names of outputs, there is an intercept for each: "intercept[name]".
+    """
+    intercepts = {"intercept": draws.intercept}
+    if outputs is not None:
+        intercepts = {f"intercept[{name}]": draws.intercepts[:, c] for c, name in enumerate(outputs)}
     return pd.DataFrame(
         {
             "chain": draws.chain,
             "draw": draws.draw,
             "K": draws.K,
             "loglik": draws.loglik,
-            "intercept": draws.intercept,
+            **intercepts,
             "nuisance": draws.nuisance,
             "b_gamma": draws.b_gamma,
             "sigma_beta2": draws.sigma_beta2,
@@ -28,14 +34,17 @@ def scalar_table(draws: Draws) -> pd.DataFrame:
     )
 
 
-def term_table(draws: Draws, names: Sequence[str]) -> pd.DataFrame:
-    """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
+def term_table(draws: Draws, names: Sequence[str], outputs: Sequence[str] | None = None) -> pd.DataFrame:
+    """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta, output.
+
+    The last column is there if there are names of outputs.
+    """
     start = draws.variable_start.tolist()
     spans = [slice(a, b) for a, b in pairwise(start)]
     name = [names[feature] for feature in draws.feature.tolist()]
     b, gamma = draws.b.tolist(), draws.gamma.tolist()
     owner = draws.draw_of_term
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "chain": draws.chain[owner],
             "draw": draws.draw[owner],
@@ -45,3 +54,6 @@ def term_table(draws: Draws, names: Sequence[str]) -> pd.DataFrame:
             "beta": draws.beta,
         }
     )
+    if outputs is not None:
+        table["output"] = [outputs[output] for output in draws.output.tolist()]
+    return table

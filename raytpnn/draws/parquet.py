@@ -3,7 +3,9 @@
 A file holds draws of one chain and belongs at `draws/chain=C/block=B.parquet`; the chain's number is in the
 path, as Arrow and pandas expect of a partitioned data set. Columns: `draw` int32; `loglik`, `intercept`,
 `nuisance`, `b_gamma`, `sigma_beta2` double; and, with one element per term, `beta` list<double>, `features`
-list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>.
+list<list<int32>> (positions in the manifest's `feature_names`), `b` and `gamma` list<list<double>>. Families
+of several outputs have two columns more: `output` list<int32>, of every term, and `intercepts` list<double>,
+of every output; `intercept` is that of the first.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from raytpnn.storage.formats.list_columns import combined, numbers, starts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "KINDS", "draws_from_arrow", "draws_to_arrow"]
+__all__ = ["COLUMNS", "KINDS", "OPTIONAL", "draws_from_arrow", "draws_to_arrow"]
 
 SCALARS = ("loglik", "intercept", "nuisance", "b_gamma", "sigma_beta2")
 FACTORS = {"features": "feature", "b": "b", "gamma": "gamma"}
@@ -32,6 +34,8 @@ KINDS = {
     "b": "list list number",
     "gamma": "list list number",
 }
+# What those of several outputs hold too.
+OPTIONAL = {"output": "list whole", "intercepts": "list number"}
 
 
 def draws_to_arrow(draws: Draws, first: int = 0, last: int | None = None) -> pa.Table:
@@ -52,7 +56,30 @@ def draws_to_arrow(draws: Draws, first: int = 0, last: int | None = None) -> pa.
     for name, field in FACTORS.items():
         factors = pa.ListArray.from_arrays(of_term, pa.array(getattr(draws, field)[variables]))
         columns[name] = pa.ListArray.from_arrays(of_draw, factors)
+    if draws.n_outputs > 1:
+        each = draws.n_outputs
+        columns["output"] = pa.ListArray.from_arrays(of_draw, pa.array(draws.output[first_term:last_term]))
+        of_outputs = pa.array(np.arange(0, each * (last - first) + 1, each, dtype=np.int32))
+        flat = pa.array(np.ascontiguousarray(draws.intercepts[first:last]).ravel())
+        columns["intercepts"] = pa.ListArray.from_arrays(of_outputs, flat)
     return pa.table(columns)
+
+
+def outputs_from_arrow(table: pa.Table, term_start: np.ndarray) -> dict[str, np.ndarray]:
+    """Fields of `Draws` on outputs; none if the file has no such columns."""
+    if "output" not in table.column_names or "intercepts" not in table.column_names:
+        return {}
+    output, intercepts = combined(table, "output"), combined(table, "intercepts")
+    if not np.array_equal(starts(output), term_start):
+        raise ValueError("columns 'beta' and 'output' do not agree in their lengths")
+    lengths = np.unique(np.diff(starts(intercepts)))
+    if len(lengths) > 1:
+        raise ValueError("draws have different numbers of intercepts")
+    flat = numbers(intercepts.flatten(), np.float64)
+    return {
+        "output": numbers(output.flatten(), np.int32),
+        "intercepts": flat.reshape(len(table), int(lengths[0]) if len(lengths) else 1),
+    }
 
 
 def draws_from_arrow(table: pa.Table, chain: int) -> Draws:
@@ -84,4 +111,5 @@ def draws_from_arrow(table: pa.Table, chain: int) -> Draws:
         feature=numbers(factors["features"].flatten().flatten(), np.int32),
         b=numbers(factors["b"].flatten().flatten(), np.float64),
         gamma=numbers(factors["gamma"].flatten().flatten(), np.float64),
+        **outputs_from_arrow(table, term_start),
     )

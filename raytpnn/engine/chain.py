@@ -69,6 +69,7 @@ def new_state(
     state.scalar[TEMPERATURE] = 1.0
     state.log_step[:] = np.log(step_size)
     state.walk_step[:] = np.log(step_size)
+    state.intercepts[:] = settings.intercept_means
     state.stream[:] = [seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF, chain, 0]
     return state
 
@@ -155,7 +156,7 @@ def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, t
     width = int(np.iinfo(problem.codes.dtype).max) + 1
     arrays: dict[str, np.ndarray] = {
         "phi": np.zeros((K_max + 1, n), np.float32),
-        "fit": np.zeros(n),
+        "fits": np.zeros((int(settings.outputs), n)),
         "trial_fit": np.zeros(n),
         "score": np.zeros(n),
         "curvature": np.zeros(n),
@@ -171,14 +172,17 @@ def scratch(problem: Problem, settings: np.record, n: int) -> tuple[np.record, t
     record.table_width = width
     record.bounded = int(settings.bounded)
     record.partial_width = partial_width(settings)
+    record.outputs = settings.outputs
+    record.quadratic = settings.quadratic
     for name, array in arrays.items():
         record[name] = array.ctypes.data
+    record.fit = record.fits
     return record, tuple(arrays.values())
 
 
 def new_record(settings: np.record, draws: int, watched: np.ndarray) -> Record:
     """Room for the draws of one block, and for the fit at some rows."""
-    K_max, max_order = int(settings.K_max), int(settings.max_order)
+    K_max, max_order, outputs = int(settings.K_max), int(settings.max_order), int(settings.outputs)
     return Record(
         K=np.zeros(draws, np.int64),
         order=np.zeros((draws, K_max), np.int64),
@@ -188,8 +192,10 @@ def new_record(settings: np.record, draws: int, watched: np.ndarray) -> Record:
         beta=np.zeros((draws, K_max)),
         scalar=np.zeros((draws, N_SCALARS)),
         watched=watched,
-        fit=np.zeros((draws, len(watched))),
+        fit=np.zeros((draws, outputs * len(watched))),
         size=np.zeros((draws, K_max)),
+        output=np.zeros((draws, K_max), np.int64),
+        intercepts=np.zeros((draws, outputs)),
     )
 
 

@@ -1,7 +1,8 @@
 """Records of earlier chain formats that can still be gone on with, turned into those of today.
 
-Format 1 knew no changes of whole components, and neither it nor format 2 knew refitted factors: their tallies
-of moves are shorter, and their settings and `Moves` lack what goes with them. Their chains go on without.
+Format 1 knew no changes of whole components, neither it nor format 2 knew refitted factors, and format 3 knew
+one output only: their tallies of moves are shorter, their states and settings and `Moves` lack what goes with
+them. Their chains go on without.
 """
 
 from __future__ import annotations
@@ -16,16 +17,27 @@ from raytpnn.engine.records import MOVE_NAMES, STATE, STORED_SETTINGS
 __all__ = ["moves_of_today", "settings_of_today", "state_of_today"]
 
 # Moves that were counted in earlier formats.
-EARLIER_MOVES = (MOVE_NAMES.index("component"), MOVE_NAMES.index("factor"))
+EARLIER_MOVES = tuple(MOVE_NAMES.index(name) for name in ("component", "factor", "output"))
 # Fields that earlier formats did not have, and what they did: of STORED_SETTINGS, and of `Moves`.
-NEW_SETTINGS = {"component_changes": 0, "factor_steps": 0, "bin_unit": 1.0}
-NEW_MOVES = {"component_changes": 0, "factor_steps": 0}
+NEW_SETTINGS = {
+    "component_changes": 0,
+    "factor_steps": 0,
+    "bin_unit": 1.0,
+    "outputs": 1,
+    "intercept_means": 0.0,
+    "null_curvatures": 0.0,
+    "output_changes": 0,
+}
+NEW_MOVES = {"component_changes": 0, "factor_steps": 0, "output_changes": 0}
+NEW_IN_STATE = ("output", "intercepts")
 
 
 def _state_with(moves: int) -> np.dtype:
     """Layout STATE with a tally of so many moves."""
     fields = []
     for name, (kind, *_) in dict(STATE.fields or {}).items():
+        if name in NEW_IN_STATE:
+            continue
         shape = (moves, 2) if name == "tally" else kind.shape
         fields.append((name, kind.base, shape))
     return np.dtype(fields, align=True)
@@ -48,7 +60,7 @@ def state_of_today(data: bytes, replicas: int | None) -> bytes:
             continue
         old = np.frombuffer(data, layout, offset=first)
         new = np.zeros(len(old), STATE)
-        for name in STATE.names or ():
+        for name in layout.names or ():
             if name == "tally":
                 new[name][:, :moves] = old[name]
             else:

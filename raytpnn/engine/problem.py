@@ -37,6 +37,7 @@ SAME_IN_MOVES = (
     "q_copy",
     "q_join",
     "component_changes",
+    "output_changes",
     "birth_death_attempts",
     "conditional_beta",
     "log_gamma",
@@ -242,7 +243,9 @@ def check_set_table(sets: np.ndarray, weight: np.ndarray, p: int) -> None:
 def take_family(settings: np.record, family: Family) -> None:
     """Write what the family says of itself into settings."""
     settings.family = family.code
-    settings.quadratic = family.quadratic
+    settings.quadratic = family.quadratic_outputs[0]
+    settings.quadratic_outputs[: family.n_outputs] = family.quadratic_outputs
+    settings.shift_invariant = family.shift_invariant
     settings.dispersion = family.dispersion
     settings.dispersion_in_rows = family.dispersion_in_rows
     settings.dispersion_power = 1.0 / family.dispersion_exponent
@@ -261,7 +264,7 @@ def build_settings(
     n, p = problem.n_all, len(problem.codes)
     prior = prior.resolved(n, p, family.name)
     total = moves.q_add + moves.q_delete + moves.q_change
-    centre = family.start(problem.y, problem.offset)
+    starts = family.starts(problem.y, problem.offset)
     orders = np.cumsum(prior.order_weights(p))
     record = new_record_of(SETTINGS)
     take_family(record, family)
@@ -271,7 +274,9 @@ def build_settings(
     record.log_set_prior[: len(orders) + 1] = prior.log_set_prior(p)
     record.order_cumulative[: len(orders)] = orders
     record.v_lambda = prior.v * prior.noise_scale(noise_variance)
-    record.intercept_mean = centre
+    record.outputs = len(starts)
+    record.intercept_mean = starts[0]
+    record.intercept_means[: len(starts)] = starts
     record.intercept_precision = prior.intercept_sd**-2.0
     for scale in ("b_gamma", "sigma_beta2"):
         record[f"learn_{scale}"] = moves.scales and prior.learns(scale)
@@ -285,9 +290,10 @@ def build_settings(
         record[name] = getattr(moves, name) / total
     for name in SAME_IN_MOVES:
         record[name] = getattr(moves, name)
-    curvature = float(np.mean(family.information(centre + problem.offset, noise_variance)))
-    record.null_curvature = curvature
-    largest = (float(problem.w.max()) or 1.0) * (1.0 + curvature)
+    curvatures = family.null_curvatures(starts, problem.offset, noise_variance)
+    record.null_curvature = curvatures[0]
+    record.null_curvatures[: len(starts)] = curvatures
+    largest = (float(problem.w.max()) or 1.0) * (1.0 + max(curvatures))
     record.bin_unit = 2.0 ** (BIN_BITS - np.ceil(np.log2(largest)))
     if subsets is not None:
         record.batch, record.delayed = subsets.rows, subsets.delayed

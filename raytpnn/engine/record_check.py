@@ -24,6 +24,7 @@ from raytpnn.engine.records import (
     TEMPERATURE,
 )
 from raytpnn.families import Family
+from raytpnn.families.base import MOST_OUTPUTS
 from raytpnn.model.limits import (
     LONGEST_PERIOD,
     MOST_ATTEMPTS,
@@ -95,6 +96,9 @@ def check_state(state: np.record | np.void, settings: np.record, p: int) -> None
     good = bool(np.all(np.isfinite(state["b"][:K][used])) and np.all(np.isfinite(gamma) & (gamma > 0.0)))
     refuse_unless(good, "a factor has a location or a scale that is not finite, or a scale of 0 or less")
     refuse_unless(bool(np.all(np.isfinite(state["beta"][:K]))), "a coefficient is not finite")
+    output, most = state["output"][:K], int(settings["outputs"])
+    good = bool(np.all((output >= 0) & (output < most)))
+    refuse_unless(good, f"a term belongs to an output that is not from 0 to {most - 1}")
     scalar = state["scalar"]
     for place, name in ((NUISANCE, "noise variance"), (B_GAMMA, "b_gamma"), (SIGMA_BETA2, "sigma_beta2")):
         good = bool(np.isfinite(scalar[place]) and scalar[place] > 0.0)
@@ -162,6 +166,8 @@ def settings_of(stored: np.ndarray, family: Family, n_rows: int, p: int) -> np.r
         "max_order": (1, min(MOST_VARIABLES, p)),
         "birth_death_attempts": (0, MOST_ATTEMPTS),
         "component_changes": (0, MOST_ATTEMPTS),
+        "output_changes": (0, MOST_ATTEMPTS),
+        "outputs": (1, MOST_OUTPUTS) if family.outputs is not None else (1, 1),
         "factor_steps": (0, MOST_FACTOR_STEPS),
         "joint_beta_every": (0, LONGEST_PERIOD),
         "batch": (0, n_rows),

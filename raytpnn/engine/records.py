@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raytpnn.families.base import MOST_OUTPUTS
 from raytpnn.model.limits import MOST_TERMS, MOST_VARIABLES
 from raytpnn.numerics.lanes import BLOCK, LANES, STRIPES
 
@@ -20,9 +21,20 @@ INTERCEPT, NUISANCE, B_GAMMA, SIGMA_BETA2, FIT_LOGLIK, TEMPERATURE = range(6)
 N_SCALARS = 6
 
 # Rows of State.tally, in the order in which they are reported.
-BIRTH, DEATH, ADDING, DELETING, CHANGING, JOINING, LANGEVIN, JOINT_BETA, INTERCEPT_MOVE, COMPONENT, FACTOR = (
-    range(11)
-)
+(
+    BIRTH,
+    DEATH,
+    ADDING,
+    DELETING,
+    CHANGING,
+    JOINING,
+    LANGEVIN,
+    JOINT_BETA,
+    INTERCEPT_MOVE,
+    COMPONENT,
+    FACTOR,
+    OUTPUT,
+) = range(12)
 MOVE_NAMES = (
     "birth",
     "death",
@@ -35,6 +47,7 @@ MOVE_NAMES = (
     "intercept",
     "component",
     "factor",
+    "output",
 )
 
 # Slots of Work.control, shared with the thread that waits for a block.
@@ -59,7 +72,8 @@ STOP, SWEEPS_DONE, TERMS = range(3)
     FOR_JOINED_FACTOR,
     FOR_COMPONENT,
     FOR_FACTOR,
-) = range(17)
+    FOR_OUTPUT,
+) = range(18)
 
 # Ways of Settings.delayed: no delayed acceptance, always, wherever it was found to pay in warm-up.
 EXACT_ONLY, DELAYED, DELAYED_IF_IT_PAYS = range(3)
@@ -136,6 +150,8 @@ STORED_SETTINGS = np.dtype(
         ("v_lambda", _DOUBLE),
         ("intercept_mean", _DOUBLE),
         ("intercept_precision", _DOUBLE),
+        ("outputs", _INTEGER),  # functions of a row
+        ("intercept_means", _DOUBLE, (MOST_OUTPUTS,)),  # of outputs; that of the first stands above
         ("b_gamma_shape", _DOUBLE),
         ("b_gamma_scale", _DOUBLE),
         ("learn_b_gamma", _FLAG),
@@ -144,6 +160,7 @@ STORED_SETTINGS = np.dtype(
         ("learn_sigma_beta2", _FLAG),
         ("weight_sum", _DOUBLE),
         ("null_curvature", _DOUBLE),
+        ("null_curvatures", _DOUBLE, (MOST_OUTPUTS,)),  # likewise
         ("M", _DOUBLE),
         ("q_add", _DOUBLE),
         ("q_delete", _DOUBLE),
@@ -151,6 +168,7 @@ STORED_SETTINGS = np.dtype(
         ("q_copy", _DOUBLE),
         ("q_join", _DOUBLE),
         ("component_changes", _INTEGER),
+        ("output_changes", _INTEGER),
         ("birth_death_attempts", _INTEGER),
         ("conditional_beta", _FLAG),
         ("log_gamma", _FLAG),
@@ -172,7 +190,9 @@ STORED_SETTINGS = np.dtype(
 )
 # What the family says of itself, see `Family`: taken from there whenever settings are made or read.
 FAMILY_SETTINGS = (
-    ("quadratic", _FLAG),
+    ("quadratic", _FLAG),  # in the first output
+    ("quadratic_outputs", _INTEGER, (MOST_OUTPUTS,)),  # in each
+    ("shift_invariant", _FLAG),
     ("dispersion", _FLAG),
     ("dispersion_in_rows", _FLAG),
     ("dispersion_power", _DOUBLE),
@@ -203,6 +223,8 @@ STATE = np.dtype(
         ("features", np.int32, (MOST_TERMS, MOST_VARIABLES)),
         ("b", _DOUBLE, (MOST_TERMS, MOST_VARIABLES)),
         ("gamma", _DOUBLE, (MOST_TERMS, MOST_VARIABLES)),
+        ("output", _INTEGER, (MOST_TERMS,)),  # to which a term belongs
+        ("intercepts", _DOUBLE, (MOST_OUTPUTS,)),  # of outputs; that of the first is a scalar
     ],
     align=True,
 )
@@ -214,7 +236,13 @@ WORK = np.dtype(
         ("control", _INTEGER, (3,)),
         ("units", _INTEGER, (MOST_UNITS,)),  # addresses of functions
         ("phi", _INTEGER),  # address of (K_max + 1, n) float32; the last row is the trial's
-        ("fit", _INTEGER),  # (n,) float64: offset + intercept + sum of terms
+        ("outputs", _INTEGER),  # as in the settings
+        ("fits", _INTEGER),  # (outputs, n) float64: offset + intercept + sum of terms
+        ("fit", _INTEGER),  # address of that of the output at hand, (n,)
+        ("output", _INTEGER),  # the output at hand, see `rows/outputs.py`
+        ("quadratic", _INTEGER),  # whether the log-likelihood is quadratic in it
+        ("gram_weight", _INTEGER),  # address of (n,) float64, what rows count in `gram_matrix`
+        ("members", _INTEGER, (1, MOST_TERMS)),  # terms of the output at hand, where a pass asks for them
         ("trial_fit", _INTEGER),  # (n,) float64
         ("score", _INTEGER),  # (n,) float64
         ("curvature", _INTEGER),  # (n,) float64
@@ -263,5 +291,7 @@ class Record(NamedTuple):
     beta: np.ndarray  # (B, K_max) float64
     scalar: np.ndarray  # (B, N_SCALARS) float64
     watched: np.ndarray  # (W,) int64, rows whose fit is kept
-    fit: np.ndarray  # (B, W) float64, offset included
+    fit: np.ndarray  # (B, outputs x W) float64, offset included, one output after the other
     size: np.ndarray  # (B, K_max) float64, mean square of a term over the watched rows
+    output: np.ndarray  # (B, K_max) int64
+    intercepts: np.ndarray  # (B, outputs) float64; that of the first stands in `scalar`

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DERIVATIVES", "LIKELIHOOD", "ExponentialFamily", "Family", "standardisation"]
+__all__ = ["DERIVATIVES", "LIKELIHOOD", "MOST_OUTPUTS", "ExponentialFamily", "Family", "standardisation"]
 
 # What a compiled `rows` kernel is asked for; the two may be added.
 DERIVATIVES = 1
 LIKELIHOOD = 2
+# Functions of a row that a state has room for.
+MOST_OUTPUTS = 128
 
 
 class Family(ABC):
@@ -45,6 +47,11 @@ class Family(ABC):
     quadratic : bool
         Whether l is quadratic in f with a curvature that does not depend on f: conditionals of
         coefficients are then normal, and drawn exactly.
+    outputs : tuple of str or None
+        Names of the functions of a row whose terms the law is made of: their `f` is an array of records with
+        these fields. None: one function, whose f is an array of numbers. See `raytpnn.families.outputs`.
+    shift_invariant : bool
+        Whether one number added to all outputs changes nothing.
     dispersion : bool
         Whether eta is a parameter; otherwise it is 1.
     dispersion_in_rows : bool
@@ -56,6 +63,8 @@ class Family(ABC):
         Whether responses are whole numbers.
     binary : bool
         Whether responses are 0 and 1: two classes.
+    labelled : bool
+        Whether responses are classes, numbered from 0: of labels that the user has given, perhaps.
     identity_mean : bool
         Whether the expected response is f itself.
     censored : bool
@@ -87,6 +96,8 @@ class Family(ABC):
     kernel: Callable[..., None]
     cuda: Path | None = None
     quadratic: bool = False
+    outputs: tuple[str, ...] | None = None
+    shift_invariant: bool = False
     dispersion: bool = False
     dispersion_in_rows: bool = False
     dispersion_unit: float = 1.0
@@ -94,6 +105,7 @@ class Family(ABC):
     dispersion_name: str = "dispersion"
     discrete: bool = False
     binary: bool = False
+    labelled: bool = False
     identity_mean: bool = False
     censored: bool = False
     in_intervals: bool = False
@@ -108,6 +120,10 @@ class Family(ABC):
 
     # The response.
 
+    def with_classes(self, classes: tuple[Any, ...] | None) -> Family:
+        """The family of a response with these classes: the same, unless there is an output for each."""
+        return self
+
     def problem(self, y: np.ndarray) -> str | None:
         """What makes y impossible under this family, naming the first bad value; None if nothing does."""
         return None
@@ -121,6 +137,30 @@ class Family(ABC):
         return 0.0, 1.0
 
     # Where chains start.
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of functions of a row."""
+        return 1 if self.outputs is None else len(self.outputs)
+
+    @property
+    def quadratic_outputs(self) -> tuple[bool, ...]:
+        """By output, whether l is quadratic in it with a curvature that may depend on the others alone."""
+        return (self.quadratic,) * self.n_outputs
+
+    def starts(self, y: np.ndarray, offset: np.ndarray) -> tuple[float, ...]:
+        """`start` of every output."""
+        return (self.start(y, offset),)
+
+    def null_curvatures(
+        self, starts: tuple[float, ...], offset: np.ndarray, dispersion: float
+    ) -> tuple[float, ...]:
+        """Mean curvature of a row in every output where chains start; times eta if eta divides."""
+        return (float(np.mean(self.information(starts[0] + offset, dispersion))),)
+
+    def user_outputs(self, location: float, scale: float) -> tuple[tuple[float, float], ...]:
+        """By output, (shift, factor) from the scale that chains see to the user's: shift + factor * f."""
+        return ((location, scale),)
 
     @abstractmethod
     def start(self, y: np.ndarray, offset: np.ndarray) -> float:

@@ -52,6 +52,7 @@ class Bernoulli(ExponentialFamily):
     kernel = staticmethod(rows)
     discrete = True
     binary = True
+    labelled = True
     sigma_beta2 = 0.1
     # Where features outnumber rows, classes can be told apart in many ways.
     wide_sigma_beta2 = 30.0

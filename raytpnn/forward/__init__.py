@@ -8,6 +8,7 @@ forward_cuda   The forward pass on a device: latent f of all draws at rows of co
 forward_numpy  The forward pass in plain NumPy: slow, readable, what the compiled one is tested against.
 mean_response  From lane sums of f to the mean response, summed over draws.
 norms          How large every component is in every draw.
+outputs        The latent functions of families of several outputs, at new rows.
 packs          Terms side by side in the lanes of vectors.
 prediction     The latent function and its mean response at new rows, streaming over rows and draws.
 probe          Components at a few training rows.

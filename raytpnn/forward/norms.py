@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from raytpnn.forward.prediction import PARTS, Predictor
 from raytpnn.forward.vectors import LANES
 from raytpnn.parallel.threads import even_ranges, run_all
 
-__all__ = ["MAX_ROWS", "Norms", "component_norms", "evenly_spaced", "gathered"]
+__all__ = ["MAX_ROWS", "Norms", "component_norms", "evenly_spaced", "gathered", "over_outputs"]
 
 # More training rows than this are thinned: the norm of a component is then known to about 1 %.
 MAX_ROWS = 10_000
@@ -93,6 +94,30 @@ def gathered(norms: Norms, component: np.ndarray, group: np.ndarray, n_groups: i
     owner, draw = distinct // norms.n_draws, distinct % norms.n_draws
     sort = np.lexsort((norm, owner))
     return Norms(draw[sort], owner[sort], norm[sort], norms.n_draws, n_groups, norms.negligible)
+
+
+def over_outputs(parts: Sequence[Norms], places: Sequence[np.ndarray], n_components: int) -> Norms:
+    """Root of the sum over outputs of squared norms.
+
+    Parameters
+    ----------
+    parts : sequence of Norms
+        Of every output.
+    places : sequence of (components of the output,) int64
+        Place of a component among those of all outputs.
+    n_components : int
+        Of all outputs.
+    """
+    n_draws = parts[0].n_draws
+    pairs = zip(parts, places, strict=True)
+    key = np.concatenate([place[part.component] * n_draws + part.draw for part, place in pairs])
+    distinct, position = np.unique(key, return_inverse=True)
+    squares = np.concatenate([part.norm**2 for part in parts])
+    norm = np.sqrt(np.bincount(position, squares, minlength=len(distinct)))
+    component, draw = distinct // n_draws, distinct % n_draws
+    sort = np.lexsort((norm, component))
+    negligible = max(part.negligible for part in parts)
+    return Norms(draw[sort], component[sort], norm[sort], n_draws, n_components, negligible)
 
 
 def evenly_spaced(n: int, most: int) -> np.ndarray:

@@ -13,7 +13,16 @@ from raytpnn.forward.norms import component_norms, evenly_spaced
 from raytpnn.forward.prediction import Predictor
 from raytpnn.parallel.threads import at_most
 
-__all__ = ["NO_SIZES", "PROBE_ROWS", "Sizes", "compile_sizes", "component_sizes", "probe_of", "probe_rows"]
+__all__ = [
+    "NO_SIZES",
+    "PROBE_ROWS",
+    "Sizes",
+    "compile_sizes",
+    "component_sizes",
+    "probe_of",
+    "probe_rows",
+    "sizes_over_outputs",
+]
 
 # Training rows at which chains are compared.
 PROBE_ROWS = 64
@@ -86,6 +95,24 @@ def component_sizes(draws: Draws, probe: Bins) -> Sizes:
         norms.component[sort].astype(np.int32),
         norms.norm[sort].astype(np.float32),
         ensemble.components,
+    )
+
+
+def sizes_over_outputs(draws: Draws, probe: Bins) -> Sizes:
+    """Sizes of the components of all outputs together: the root of the sum of their squares."""
+    if draws.n_outputs == 1:
+        return component_sizes(draws, probe)
+    sets: dict[tuple[int, ...], int] = {}
+    keys, squares = [], []
+    for output in range(draws.n_outputs):
+        own = component_sizes(draws.of_output(output), probe)
+        place = np.array([sets.setdefault(features, len(sets)) for features in own.sets], np.int64)
+        keys.append(np.stack([own.draw.astype(np.int64), place[own.component]]))
+        squares.append(own.size.astype(np.float64) ** 2)
+    (draw, component), at = np.unique(np.concatenate(keys, axis=1), axis=1, return_inverse=True)
+    total = np.bincount(at.ravel(), np.concatenate(squares), minlength=len(draw))
+    return Sizes(
+        draw.astype(np.int32), component.astype(np.int32), np.sqrt(total).astype(np.float32), tuple(sets)
     )
 
 

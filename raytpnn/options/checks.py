@@ -9,10 +9,12 @@ from raytpnn.chains.schedule.scheduler import Goal
 from raytpnn.convergence.advice import GOOD_ESS, GOOD_RHAT
 from raytpnn.engine.rows.subset import LEAST_OF_STRATUM, strata_of
 from raytpnn.engine.rows.subset_options import resolve_subsets
+from raytpnn.families import Family
 from raytpnn.numerics.lanes import BLOCK
 from raytpnn.storage.formats.length import LEAST_LIMIT, MOST_DRAWS, MOST_LIMIT, ROW_SWEEPS, Length
 
 __all__ = [
+    "check_outputs",
     "check_seed",
     "check_sharding",
     "check_subset_of_shards",
@@ -92,6 +94,25 @@ def check_sharding(shards: int, backend: str, tempering: Any) -> None:
 def _name_of_subsets(minibatch: Any) -> str:
     """The option by which subsets were asked for."""
     return f"minibatch={minibatch}" if minibatch is not None else "delayed_acceptance=True"
+
+
+def check_outputs(family: Family, asked: Any, backend: str) -> str:
+    """Refuse what families of several outputs do not go with; returns the backend, "auto" resolved if so."""
+    if family.outputs is None:
+        return backend
+    weights = asked.get("feature_weights")
+    refused = {
+        "backend='cuda'": backend == "cuda",
+        f"shards={asked.get('shards')}": (asked.get("shards") or 1) > 1,
+        "delayed_acceptance=True": bool(asked.get("delayed_acceptance")),
+        f"feature_weights={weights!r}": isinstance(weights, str)
+        and weights in ("screen", "marginal", "xgboost"),
+        "an offset": family.shift_invariant and asked.get("offset") is not None,
+    }
+    for what, given in refused.items():
+        if given:
+            raise ValueError(f"{what} does not go with family {family.name!r}, which has several outputs")
+    return "numba" if backend == "auto" else backend
 
 
 def check_subset_of_shards(n: int, m: int, shards: int) -> None:

@@ -36,7 +36,7 @@ def regression_families() -> Sequence[str]:
     """Names of the families whose response is a number."""
     from raytpnn.families import FAMILIES
 
-    return tuple(name for name, family in FAMILIES.items() if not family.binary and not family.censored)
+    return tuple(name for name, family in FAMILIES.items() if not family.labelled and not family.censored)
 
 
 def survival_families() -> Sequence[str]:

@@ -12,6 +12,7 @@ compared      The quantities that are compared between chains: one list for all 
 extensions    What floors above add to a posterior: `plot`.
 fitted        Draws with the data they were fitted to, laid out for questions.
 kinds         Which posterior a family has.
+one_output    One output of a posterior as a posterior of its own, and tables of all of them.
 posterior     What `raytpnn.sample` gives back: draws, and everything a person asks of them.
 storage       A posterior on disk, readable with JSON and Arrow alone.
 subset_words  What a run did with subsets of its rows, in words.

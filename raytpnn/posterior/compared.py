@@ -9,7 +9,9 @@ import numpy as np
 from raytpnn.convergence.advice import Comparison
 from raytpnn.convergence.diagnostics import by_chain, scalar_quantities
 from raytpnn.convergence.effects import effects
-from raytpnn.forward.probe import component_sizes, probe_of, probe_rows
+from raytpnn.families import Family
+from raytpnn.families.outputs import numbers_of
+from raytpnn.forward.probe import probe_of, probe_rows, sizes_over_outputs
 
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
@@ -26,12 +28,21 @@ def compared_quantities(post: Posterior) -> dict[str, np.ndarray]:
     codes = np.array(post.bins.codes[post.ensemble.used[:, None], rows])
     f = post.predictor.latent(codes, np.zeros(len(rows)))
     quantities = scalar_quantities(post.draws, post.family)
-    quantities |= {f"f[{row}]": f[:, i] for i, row in enumerate(rows)}
+    for which, own in watched_outputs(post.family, f).items():
+        quantities |= {f"f[{row}{which}]": own[:, i] for i, row in enumerate(rows)}
     compared = {name: by_chain(post.draws, values) for name, values in quantities.items()}
     chosen = by_chain(post.draws, np.arange(post.draws.n_draws))
     probe = probe_of(post.bins, rows)
-    sizes = [component_sizes(post.draws.take(own), probe) for own in chosen]
+    sizes = [sizes_over_outputs(post.draws.take(own), probe) for own in chosen]
     return compared | effects(sizes, chosen.shape[1], post.names)
+
+
+def watched_outputs(family: Family, f: np.ndarray) -> dict[str, np.ndarray]:
+    """The f of every output, (D, n), by what names of quantities say of it; "" of one."""
+    if family.outputs is None:
+        return {"": f}
+    centre = numbers_of(f).mean(axis=-1) if family.shift_invariant else 0.0
+    return {f", output {c}": f[name] - centre for c, name in enumerate(family.outputs)}
 
 
 def comparison_of(post: Posterior, quantities: dict[str, np.ndarray] | None = None) -> Comparison:

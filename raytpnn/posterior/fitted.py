@@ -13,7 +13,8 @@ from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.draws.draws import Draws
 from raytpnn.families import Family
 from raytpnn.forward.ensemble import Ensemble
-from raytpnn.forward.norms import MAX_ROWS, Norms, component_norms, evenly_spaced
+from raytpnn.forward.norms import MAX_ROWS, Norms, component_norms, evenly_spaced, over_outputs
+from raytpnn.forward.outputs import OutputsPredictor
 from raytpnn.forward.prediction import LATENT_ENTRIES, Predictor, row_blocks
 from raytpnn.posterior.evaluate.observed import as_shift, encode_response
 
@@ -37,8 +38,8 @@ class Fitted:
         Training response; 0 and 1 for two classes.
     weight, offset : (n,) float64, optional
         Training sample weights (1 if not given) and offset (0 if not given).
-    classes : pair, optional
-        Labels that y = 0 and y = 1 stand for, when the user gave labels.
+    classes : tuple, optional
+        Labels that y = 0, 1, ... stand for, when the user gave labels.
     config : dict, optional
         How the run was made, for the record; JSON types.
     """
@@ -52,7 +53,7 @@ class Fitted:
         y: np.ndarray,
         weight: np.ndarray | None = None,
         offset: np.ndarray | None = None,
-        classes: tuple[Any, Any] | None = None,
+        classes: tuple[Any, ...] | None = None,
         config: dict[str, Any] | None = None,
     ):
         self.draws = draws
@@ -79,19 +80,33 @@ class Fitted:
         """Names of the encoded features for people: with the gene symbol where one is known."""
         return self.bins.names if self.encoder is None else self.encoder.labels
 
+    def output(self, name: str) -> Any:
+        """One output as a posterior of its own; see `raytpnn.posterior.one_output.one_output`."""
+        from raytpnn.posterior.one_output import one_output
+
+        whole: Any = self
+        return one_output(whole, name)
+
     @cached_property
     def ensemble(self) -> Ensemble:
         """The terms of all draws, laid out for compiled code."""
         return Ensemble.of(self.draws, self.bins)
 
     @cached_property
-    def predictor(self) -> Predictor:
-        """Latent f of all draws as a function of codes."""
+    def predictor(self) -> Any:
+        """Latent f of all draws as a function of codes: a `Predictor`, or one for every output."""
+        if self.family.outputs is not None:
+            return OutputsPredictor.of(self.draws, self.bins, self.family.outputs)
         return Predictor(self.ensemble)
 
     @cached_property
     def norms(self) -> Norms:
-        """Norms of the components over the training rows."""
+        """Norms of the components over the training rows; of several outputs, of all of them together."""
+        if self.family.outputs is not None:
+            place = {features: i for i, features in enumerate(self.ensemble.components)}
+            views = [self.output(name) for name in self.family.outputs]
+            places = [np.array([place[S] for S in view.ensemble.components], np.int64) for view in views]
+            return over_outputs([view.norms for view in views], places, len(place))
         return component_norms(self.predictor, self.norm_codes(), negligible=self.negligible)
 
     @cached_property
@@ -102,12 +117,22 @@ class Fitted:
         gaussian the standard deviation of the noise over sqrt(n). An effect of four of them lowers the
         deviance by 16.
         """
+        self.refuse_outputs("negligible")
         nuisance = float(np.mean(self.draws.nuisance))
         information = self.weight.sum() / (1.0 if self.family.dispersion_in_rows else nuisance)
         if information > 0.0:
             mean = float(np.average(self.y, weights=self.weight))
             information *= float(self.family.information(np.array(self.family.link(mean)), nuisance))
         return STANDARD_ERRORS / np.sqrt(information) if information > 0.0 else np.inf
+
+    def refuse_outputs(self, what: str) -> None:
+        """Raise ValueError if there are several outputs, of which `what` is to be asked one by one."""
+        if self.family.outputs is not None:
+            listed = ", ".join(map(repr, self.family.outputs[:4]))
+            raise ValueError(
+                f"{what} is of one function, and family {self.family.name!r} has several; ask one of its "
+                f"outputs: post.output({self.family.outputs[0]!r}).{what} (outputs: {listed})"
+            )
 
     def training_codes(self) -> np.ndarray:
         """Codes of the features in use at the training rows, (k, n)."""
@@ -127,7 +152,7 @@ class Fitted:
             Training rows wanted; all by default.
         """
         wanted = np.arange(self.bins.n_rows) if rows is None else rows
-        size = max(LATENT_ENTRIES // self.draws.n_draws, 1)
+        size = max(LATENT_ENTRIES // (self.draws.n_draws * self.draws.n_outputs), 1)
         for block in row_blocks(len(wanted), size):
             chosen = wanted[block]
             codes = np.array(self.bins.codes[self.ensemble.used[:, None], chosen])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from raytpnn.families.outputs import OneOutput
 from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.evaluate.mixture import mixture_log_density, mixture_quantiles
 from raytpnn.posterior.fitted import Fitted
@@ -41,22 +42,30 @@ class Posterior(Fitted):
     def predict(self, X: Any, offset: Any = None) -> np.ndarray:
         """Posterior mean of the expected response, (n,).
 
-        For bernoulli this is the probability of a 1, that is, of the larger class.
+        For bernoulli this is the probability of a 1, that is, of the larger class; for multinomial the
+        probability of every class, (n, classes), in the order of `classes`.
         """
         codes, offset = self.encode_rows(X, offset)
         return self.predictor.mean(self.family, codes, offset)
 
     def predict_draws(self, X: Any, offset: Any = None) -> np.ndarray:
-        """Mean response of every draw, (draws of all chains, n); chains one after the other."""
-        codes, offset = self.encode_rows(X, offset)
-        response = np.empty((self.draws.n_draws, codes.shape[1]))
-        for rows, f in self.predictor.latent_blocks(codes, offset):
-            response[:, rows] = self.family.mean(f)
-        return response
+        """Mean response of every draw, (draws of all chains, n); chains one after the other.
+
+        For multinomial the probability of every class, (draws, n, classes).
+        """
+        blocks = self.latent_blocks(X, offset)
+        return np.concatenate([self.family.mean(f) for _, f in blocks], axis=1)
 
     def predict_latent(self, X: Any, offset: Any = None) -> np.ndarray:
-        """Posterior mean of f, (n,): what the contributions and the intercept add up to."""
+        """Posterior mean of f, (n,): what the contributions and the intercept add up to.
+
+        Of several outputs, records: the fields are the outputs, by name.
+        """
         codes, offset = self.encode_rows(X, offset)
+        if self.family.outputs is not None:
+            f = self.predictor.latent_mean(codes)
+            f[self.family.outputs[0]] += offset
+            return f
         return self.predictor.latent_mean(codes) + offset
 
     def on_gpu(self) -> Posterior:
@@ -86,6 +95,7 @@ class Posterior(Fitted):
         By the law of total variance: the mean over draws of the response's variance, and the variance over
         draws of its mean.
         """
+        self.refuse_classes("a standard deviation", "predict_draws")
         parts = []
         for _, f in self.latent_blocks(X, offset):
             noise = self.family.variance(f, self.draws.nuisance[:, None])
@@ -108,6 +118,7 @@ class Posterior(Fitted):
         -------
         (n,) for one q, (n, k) for several
         """
+        self.refuse_classes("quantiles", "interval")
         wanted = np.asarray(q, np.float64)
         if wanted.ndim > 1 or not np.all((wanted > 0.0) & (wanted < 1.0)):
             raise ValueError(f"q must be one or more numbers between 0 and 1, both excluded, not {q!r}")
@@ -122,15 +133,15 @@ class Posterior(Fitted):
         """Predictive interval of a new response with equal tails, (n, 2): lower and upper end.
 
         For two classes, whose response is one or the other, it is the credible interval of the probability
-        of a 1.
+        of a 1; for multinomial that of every class's probability, (n, classes, 2).
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-        if not self.family.binary:
+        if not self.family.labelled:
             return self.quantile(X, tails, offset)
-        parts = [np.quantile(self.family.mean(f), tails, axis=0).T for _, f in self.latent_blocks(X, offset)]
-        return np.concatenate(parts)
+        ends = [np.quantile(self.family.mean(f), tails, axis=0) for _, f in self.latent_blocks(X, offset)]
+        return np.moveaxis(np.concatenate(ends, axis=1), 0, -1)
 
     def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
         """Give the interval that `interval` gives, (n, 2)."""
@@ -176,11 +187,40 @@ class Posterior(Fitted):
         """Pairs of rows and the f of every draw there, (draws, rows), of at most 64 MB."""
         return self.predictor.latent_blocks(*self.encode_rows(X, offset))
 
+    def refuse_classes(self, what: str, instead: str) -> None:
+        """Raise ValueError if the response is one of several classes, which have no `what`."""
+        if self.family.labelled and not self.family.binary:
+            raise ValueError(f"classes have no {what}; post.{instead} gives their probabilities")
+
+    def refuse_law(self, what: str) -> None:
+        """Raise ValueError where the law of one function is needed."""
+        if self.outputs is not None or isinstance(self.family, OneOutput):
+            raise ValueError(f"{what} is for families of one output, not for {self.family.name}")
+
     # Components
+
+    @property
+    def outputs(self) -> tuple[str, ...] | None:
+        """Names of the functions of a row, for families of several; None if there is one."""
+        return self.family.outputs
+
+    def output(self, name: str) -> Posterior:
+        """One output as a posterior of its own: its components, curves, contributions and Shapley values.
+
+        Of multinomial without what all outputs have in common: nothing is lost, probabilities do not see it.
+        """
+        return super().output(name)
+
+    def by_output(self, ask: Any) -> pd.DataFrame:
+        """Join what every output says in a table, with the output's name as the first column."""
+        from raytpnn.posterior.one_output import joined
+
+        return joined(self, ask)
 
     @property
     def intercept_mean(self) -> float:
         """Posterior mean of the intercept."""
+        self.refuse_outputs("intercept_mean")
         return float(np.mean(self.draws.intercept))
 
     def components(self, level: float = CREDIBLE_LEVEL, by: str = "feature") -> pd.DataFrame:
@@ -204,8 +244,10 @@ class Posterior(Fitted):
             component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
             inclusion (share of draws in which the component is larger than `negligible`, four standard
             errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence). It is
-            no error rate: `select` says which effects are real.
+            no error rate: `select` says which effects are real. Several outputs: by `output`.
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.components(level, by))
         from raytpnn.posterior.effects.columns import column_table
         from raytpnn.posterior.effects.components import component_table
 
@@ -222,6 +264,8 @@ class Posterior(Fitted):
 
         See `raytpnn.posterior.effects.curves.component_curve`.
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.component(features, grid, level))
         from raytpnn.posterior.effects.curves import component_curve
 
         return component_curve(self.predictor, self.encoder, self.bins, features, grid, level)
@@ -232,6 +276,8 @@ class Posterior(Fitted):
         Rows add up, with `intercept_mean` (and the offset), to `predict_latent`; a component with a missing
         feature is 0. With `top`, all but that many components are added up in a last column "(rest)".
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.contributions(X, top))
         from raytpnn.posterior.effects.components import contributions
 
         codes, _ = self.encode_rows(X, None)
@@ -249,6 +295,8 @@ class Posterior(Fitted):
         feature has three columns, (feature, "mean"), (feature, "low") and (feature, "high"): the mean and the
         ends of the credible interval with equal tails.
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.shapley(X, used_only, level, by))
         from raytpnn.posterior.effects.components import shapley
         from raytpnn.posterior.effects.shapley import shapley_intervals
 
@@ -270,6 +318,8 @@ class Posterior(Fitted):
 
         See `raytpnn.posterior.effects.interactions.interaction_table`.
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.interactions(level))
         from raytpnn.posterior.effects.interactions import interaction_table
 
         return interaction_table(self.ensemble, self.norms, self.names, level)
@@ -280,6 +330,7 @@ class Posterior(Fitted):
         Ranks effects that are too weak for single draws to hold. See
         `raytpnn.posterior.effects.unexplained.unexplained_table`.
         """
+        self.refuse_law("unexplained")
         from raytpnn.posterior.effects.unexplained import unexplained_table
 
         return unexplained_table(self, order, top)
@@ -296,6 +347,7 @@ class Posterior(Fitted):
 
         See `raytpnn.posterior.selection.select.select_effects`, which says what the rate assumes.
         """
+        self.refuse_law("select")
         from raytpnn.posterior.selection.select import select_effects
 
         return select_effects(self, fdr, delta, level, max_order, near)
@@ -305,6 +357,7 @@ class Posterior(Fitted):
 
         See `raytpnn.posterior.selection.gene_selection.gene_selection`.
         """
+        self.refuse_law("select_genes")
         from raytpnn.posterior.selection.gene_selection import gene_selection
 
         return gene_selection(self, fdr, stability, **options)
@@ -315,6 +368,8 @@ class Posterior(Fitted):
         Warns (ConvergenceWarning) if the chains are known not to have converged. See
         `raytpnn.posterior.effects.genes.gene_table`.
         """
+        if self.outputs is not None:
+            return self.by_output(lambda post: post.genes(level))
         from raytpnn.posterior.effects.genes import gene_table
         from raytpnn.posterior.verdict import warn_unless_converged
 
@@ -425,13 +480,13 @@ class Posterior(Fitted):
         """Table with one row per draw: chain, draw, K, loglik, intercept, nuisance, b_gamma, sigma_beta2."""
         from raytpnn.draws.frames import scalar_table
 
-        return scalar_table(self.draws)
+        return scalar_table(self.draws, self.outputs)
 
     def terms(self) -> pd.DataFrame:
         """Table with one row per term: chain, draw, features (tuple of names), b and gamma (lists), beta."""
         from raytpnn.draws.frames import term_table
 
-        return term_table(self.draws, self.names)
+        return term_table(self.draws, self.names, self.outputs)
 
     def thin(self, most: int) -> Posterior:
         """Posterior of at most `most` draws (at least one per chain), evenly spaced in every chain."""

@@ -104,7 +104,7 @@ def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes
     files, counted = manifest["files"], manifest.get("counted")
     running = manifest.get("state") == "running"
     with named(place.name_of(MANIFEST)):
-        family = get_family(manifest["family"])
+        family = get_family(manifest["family"]).with_classes(manifest.get("classes"))
     if running:
         contents = {}
         found, counted = blocks_so_far(place, manifest, unfinished, contents)
@@ -145,7 +145,7 @@ def check_together(manifest: dict[str, Any], rows: TrainingRows, encoder: Encode
     other = np.flatnonzero(n_bins != encoder.n_bins)
     if len(other):
         raise ValueError(f"feature {names[other[0]]!r:.60} has other bins in the encoder than in the data")
-    if manifest.get("classes") is not None and not family.binary:
+    if manifest.get("classes") is not None and not family.labelled:
         raise ValueError(f"it has classes, but its family is {family.name}")
     check_response(family, rows.y)
 

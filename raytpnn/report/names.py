@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from raytpnn.families.outputs import OneOutput
+
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
@@ -103,6 +105,8 @@ def latent_unit(post: Posterior) -> str:
         return "log odds"
     if post.family.censored:
         return "log hazard" if post.family.in_intervals else "log time"
+    if isinstance(post.family, OneOutput):
+        return f"units of output {shorten(post.family.output, 40)}"
     if post.family.discrete:
         return "log of expected count"
     return "units of the response"

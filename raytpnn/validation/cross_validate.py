@@ -151,7 +151,7 @@ def validate_cases(
 
 def tasks_of(cases: Cases, scheme: Scheme, permute: int, seed: int) -> list[Task]:
     """All fits, the response itself first."""
-    stratify = get_family(cases.family).binary
+    stratify = get_family(cases.family).labelled
     tasks = []
     for permutation in range(permute + 1):
         y = permuted(cases.y.values, permutation, seed)

@@ -68,7 +68,10 @@ class CrossValidation:
         return get_family(self.family).scores[0]
 
     def predictions(self) -> pd.DataFrame:
-        """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for bernoulli)."""
+        """Row by row: repeat, fold, row, y, mean, log_density (and crps, but for classes).
+
+        For several classes the mean is the list of their probabilities.
+        """
         import pandas as pd
 
         parts = []
@@ -141,6 +144,8 @@ class CrossValidation:
             from raytpnn.posterior.evaluate.survival_scores import harrell
 
             return {"concordance": harrell(y, -mean)} | found
+        if get_family(self.family).labelled:
+            return found | scores.class_scores(y, mean)
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
         point = get_family(self.family).point_score(y, mean)
         return {self.leading_score: point} | found | {"crps": crps}
@@ -148,6 +153,7 @@ class CrossValidation:
     def expected_ece(self) -> float:
         """Calibration error that so few rows would show if every probability were right."""
         mean = np.concatenate([fit.mean for fit in self.fits])
+        mean = mean if mean.ndim == 1 else mean.max(axis=1)
         rng = np.random.default_rng(0)
         return float(np.mean([scores.ece(rng.random(len(mean)) < mean, mean) for _ in range(SIMULATIONS)]))
 

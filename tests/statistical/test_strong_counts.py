@@ -112,7 +112,7 @@ def test_chains_from_the_truth_stay_in_the_posterior(name):
 
 
 @njit
-def no_coefficient_ratio(settings, beta, mean, precision, prior_precision):
+def no_coefficient_ratio(settings, work, beta, mean, precision, prior_precision):
     return 0.0
 
 

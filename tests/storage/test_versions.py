@@ -75,19 +75,25 @@ def test_it_ends_with_the_draws_of_the_run_that_was_never_disturbed(kept, tmp_pa
     assert all((run / f"checkpoint/chain={c}/block={b}").is_file() for c, b in NEW_BLOCKS)
 
 
-@pytest.mark.parametrize(("number", "newest"), [(1, ("component", "factor")), (2, ("factor",))])
+@pytest.mark.parametrize(
+    ("number", "newest"),
+    [(1, ("component", "factor", "output")), (2, ("factor", "output")), (3, ("output",))],
+)
 def test_a_state_of_an_earlier_format_is_that_of_today_without_the_newest_moves(number, newest):
     state = Checkpoint.read(Place(FIXTURES / f"unfinished-{number}-gaussian"), 1, 2).state
     moves = len(MOVE_NAMES) - len(newest)
     old = np.frombuffer(state, EARLIER_STATES[moves])[0]
     new = np.frombuffer(state_of_today(state, None), STATE)[0]
-    for name in STATE.names:
+    for name in old.dtype.names:
         if name != "tally":
             assert new[name].tobytes() == old[name].tobytes(), name
     assert old["tally"][:, 0].sum() > 1000
     assert new["tally"][:moves].tolist() == old["tally"].tolist()
     assert MOVE_NAMES[moves:] == newest
     assert not new["tally"][moves:].any()
+    assert set(STATE.names) - set(old.dtype.names) == {"output", "intercepts"}
+    assert not new["output"].any()
+    assert not new["intercepts"].any()
     assert state_of_today(new.tobytes(), None) == new.tobytes()
 
 

@@ -37,6 +37,7 @@ from raytpnn.engine.reference.execution import marginal_of
 from raytpnn.engine.rows.factor_tables import SMALLEST_HEIGHT, SMALLEST_MEAN
 from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.families import Family, get_family
+from raytpnn.families.outputs import as_records, numbers_of
 from raytpnn.model.prior import Prior, PriorDraw
 from raytpnn.model.prior import sample as sample_prior
 
@@ -136,8 +137,13 @@ class Case:
         return not self.prior.bounded or np.abs(1.0 - s / c).max() >= SMALLEST_HEIGHT
 
     def load(self, draw: PriorDraw, stream: int) -> None:
-        """Put a prior draw into the chain's state, on its own random stream."""
+        """Put a prior draw into the chain's state, on its own random stream; outputs are drawn here."""
         state = self.chain.state
+        outputs = self.family.n_outputs
+        if outputs > 1:
+            state.output[: len(draw.terms)] = self.rng.integers(outputs, size=len(draw.terms))
+            means = self.settings.intercept_means[:outputs]
+            state.intercepts[:outputs] = self.rng.normal(means, self.prior.intercept_sd)
         state.K = len(draw.terms)
         for k, term in enumerate(draw.terms):
             d = len(term.features)
@@ -159,7 +165,9 @@ class Case:
 
     @property
     def fit(self) -> np.ndarray:
-        return self.chain._arrays[1]
+        """Fit of the chain's state; of several outputs, records."""
+        fits = self.chain._arrays[1]
+        return fits[0] if self.family.outputs is None else as_records(fits, self.family.outputs)
 
     def simulate_response(self) -> None:
         """Replace y by a draw given the state."""
@@ -177,10 +185,22 @@ class Case:
         gamma = np.array([state.gamma[k, j] for k, j in used])
         features = np.array([state.features[k, j] for k, j in used])
         beta = state.beta[:K]
-        fit = self.fit
-        scale = np.tanh
+        fit, scale = self.fit, np.tanh
+        of_outputs: list[float] = []
+        if self.family.outputs is not None:
+            fits = numbers_of(fit).T
+            fit = fits[0]
+            of_outputs = [
+                *np.bincount(state.output[:K], minlength=len(fits)),
+                np.sum(order * state.output[:K]),
+                *(scale(beta * (state.output[:K] == c)).sum() for c in range(len(fits))),
+                *scale(state.intercepts[1 : len(fits)]),
+                *scale(fits[:, 0]),
+                *(scale(np.mean(f * self.problem.y)) for f in fits),
+            ]
         return np.array(
             [
+                *of_outputs,
                 K,
                 K**2,
                 order.sum(),
@@ -241,7 +261,7 @@ def make_case(
     High orders are likely under the prior: then Deleting is accepted by its ratio, not always, and a wrong
     ratio shows. With `discovering`, births draw features by weight, and half of them sets from a table.
     """
-    likelihood = get_family(family)
+    likelihood = get_family(family).with_classes((0, 1, 2))
     prior = prior or Prior(
         K_max=4,
         C0=0.1,
@@ -260,7 +280,10 @@ def make_case(
     bins = random_bins(n, p, seed, dtype, missing)
     rng = np.random.default_rng(seed + 1)
     if y is None:
-        y = cut_short(likelihood, likelihood.sample(rng, rng.normal(size=n), 1.0))
+        f = rng.normal(size=n)
+        if likelihood.outputs is not None:
+            f = as_records([f, *rng.normal(size=(likelihood.n_outputs - 1, n))], likelihood.outputs)
+        y = cut_short(likelihood, likelihood.sample(rng, f, 1.0))
     if feature_weight is None:
         feature_weight = np.arange(1.0, p + 1.0)
     weights = np.full(n, weight) * (rng.uniform(0.5, 1.5, n) if random_weights else 1.0)
@@ -268,7 +291,8 @@ def make_case(
     if discovering:
         problem = with_weighted_births(with_set_table(problem, *set_table(p), share=0.5))
     settings = build_settings(problem, likelihood, prior, moves, 1.0, subsets)
-    settings.intercept_mean = 0.3
+    settings.intercept_mean = settings.intercept_means[0] = 0.3
+    settings.intercept_means[1 : likelihood.n_outputs] = -0.2
     noise_scale = float(settings.v_lambda) / prior.v
     state = new_state(settings, seed, 0, moves.step_size, 1.0, prior.start("b_gamma"), 0.1)
     chain = Chain(problem, settings, state, run_block or block_runner(backend), np.arange(0, n, 3))

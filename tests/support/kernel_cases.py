@@ -15,6 +15,7 @@ from raytpnn.engine.gpu.records import (
     DEVICE_WORK,
     PRIOR_DRAWS,
     record_arrays,
+    record_of_arrays,
     screens,
     shared_table_bytes,
     table_width,
@@ -76,7 +77,7 @@ class HostKernels:
             arrays = own_arrays(record_arrays(self.settings, draws, len(watched), levels), one, 0)
             one["watched"], one["n_watched"] = watched.ctypes.data, len(watched)
             traces.append(arrays.pop("trace", None))
-            records.append(Record(watched=watched, **arrays))
+            records.append(record_of_arrays(watched, arrays))
         return made, records, traces
 
     def run(self, kernel: str, grid: int, *arguments) -> None:

@@ -226,7 +226,11 @@ class Monitor:
 
         result = {name: joined(lambda part: part.scalars[name]) for name in per_chain[0][0].scalars}  # noqa: B023
         f = joined(lambda part: part.f)
-        result |= {f"f[{row}]": f[:, :, i] for i, row in enumerate(self.rows)}
+        outputs = f.shape[2] // max(len(self.rows), 1)
+        for output in range(outputs):
+            which = "" if outputs == 1 else f", output {output}"
+            first = output * len(self.rows)
+            result |= {f"f[{row}{which}]": f[:, :, first + i] for i, row in enumerate(self.rows)}
         return result | effects([joined_sizes(parts) for parts in per_chain], f.shape[1], self.names)
 
 

@@ -15,7 +15,7 @@ from raytpnn.convergence.diagnostics import scalar_quantities
 from raytpnn.draws.draws import Draws
 from raytpnn.engine.chain import Block
 from raytpnn.engine.tempering.replicas import ReplicaBlock
-from raytpnn.forward.probe import NO_SIZES, Sizes, component_sizes
+from raytpnn.forward.probe import NO_SIZES, Sizes, sizes_over_outputs
 from raytpnn.storage.checks import list_of, parsed_json, text, whole
 
 __all__ = ["Drawn", "Watched", "watch_block"]
@@ -42,8 +42,9 @@ class Watched:
     ----------
     scalars : dict of str to (D,)
         Log-likelihood, K, nuisance, mean order and the like.
-    f : (D, W) float32
-        At the watched rows, on the user's scale, without offset.
+    f : (D, outputs x W) float32
+        At the watched rows, on the user's scale, without offset, one output after the other; without what all
+        outputs have in common, if that changes nothing.
     draw, component : (m,) int32
     size : (m,) float32
         Size of a component in a draw that holds it, see `raytpnn.forward.probe`.
@@ -152,13 +153,12 @@ class Drawn(NamedTuple):
 def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:
     """Look at a block; `draws` are those it kept."""
     record, count = block.record, block.draws
-    scaling = plan.scaling
     offset = plan.problem.offset[record.watched] if plan.watched_offset is None else plan.watched_offset
-    sizes = NO_SIZES if plan.probe is None else component_sizes(draws, plan.probe)
+    sizes = NO_SIZES if plan.probe is None else sizes_over_outputs(draws, plan.probe)
     order = [len(features) for features in sizes.sets]
     return Watched(
         scalars=scalar_quantities(draws, plan.family),
-        f=(scaling.location + scaling.scale * (record.fit[:count] - offset)).astype(np.float32),
+        f=f_on_users_scale(plan, record.fit[:count], offset).astype(np.float32),
         draw=sizes.draw,
         component=sizes.component,
         size=sizes.size,
@@ -166,6 +166,18 @@ def watch_block(plan: Plan, block: Block, draws: Draws) -> Watched:
         set_start=np.concatenate([[0], np.cumsum(order)]).astype(np.int32),
         set_feature=np.array([feature for features in sizes.sets for feature in features], np.int32),
     )
+
+
+def f_on_users_scale(plan: Plan, fit: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Watched f of all outputs, (D, outputs x W), from the fits (with offset) that chains keep."""
+    outputs = plan.family.user_outputs(plan.scaling.location, plan.scaling.scale)
+    shift, factor = np.array(outputs).T[:, :, None]
+    f = fit.reshape(len(fit), len(outputs), -1).copy()
+    f[:, 0] -= offset
+    f = shift + factor * f
+    if plan.family.shift_invariant:
+        f -= f.mean(axis=1, keepdims=True)
+    return f.reshape(fit.shape)
 
 
 def levels_of(plan: Plan, block: Block) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from raytpnn.chains.plan import Plan
 from raytpnn.draws.draws import Draws
 from raytpnn.engine.chain import Block
-from raytpnn.engine.records import B_GAMMA, FIT_LOGLIK, INTERCEPT, NUISANCE, SIGMA_BETA2
+from raytpnn.engine.records import B_GAMMA, FIT_LOGLIK, NUISANCE, SIGMA_BETA2
 from raytpnn.engine.rows.factor_tables import term_heights
 
 __all__ = ["draws_of_block"]
@@ -25,7 +25,10 @@ def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) ->
     nuisance = scalar[:, NUISANCE]
     variable_start = np.concatenate([[0], np.cumsum(order)]).astype(np.int64)
     feature, b, gamma = (part[:size][terms][variables] for part in (record.features, record.b, record.gamma))
-    beta = record.beta[:size][terms] * scale
+    shift, factor = np.array(plan.family.user_outputs(plan.scaling.location, scale)).T
+    output = record.output[:size][terms].astype(np.int32)
+    beta = record.beta[:size][terms] * factor[output]
+    intercepts = shift + factor * record.intercepts[:size]
     if plan.prior.bounded:
         # The sampler knows a term by its height; a draw, by its coefficient, whatever the prior.
         heights = np.empty_like(beta)
@@ -38,7 +41,7 @@ def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) ->
             scalar[:, FIT_LOGLIK], nuisance, float(plan.settings.weight_sum), scale
         )
         + plan.log_constant,
-        intercept=plan.scaling.location + scale * scalar[:, INTERCEPT],
+        intercept=intercepts[:, 0],
         nuisance=plan.family.user_dispersion(nuisance, scale),
         b_gamma=scalar[:, B_GAMMA].copy(),
         sigma_beta2=scalar[:, SIGMA_BETA2] * scale**2,
@@ -48,4 +51,6 @@ def draws_of_block(plan: Plan, chain: int, numbers: np.ndarray, block: Block) ->
         feature=feature,
         b=b,
         gamma=gamma,
+        output=output,
+        intercepts=intercepts,
     )

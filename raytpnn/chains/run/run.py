@@ -209,7 +209,7 @@ class Run:
         """Training rows, verified, codes mapped into memory."""
         rows = read_rows(self.verified, self.manifest["n_rows"], self.place.name_of)
         with named(self.place.name_of(MANIFEST)):
-            check_response(get_family(self.manifest["family"]), rows.y)
+            check_response(get_family(self.manifest["family"]).with_classes(self.manifest["classes"]), rows.y)
         return rows
 
     def encoder(self) -> Encoder:
@@ -259,7 +259,7 @@ class Run:
     def _plan_of(self, problem: Problem, probe: Bins) -> Plan:
         stated = self.manifest["plan"]
         with named(self.place.name_of(MANIFEST)):
-            family = get_family(self.manifest["family"])
+            family = get_family(self.manifest["family"]).with_classes(self.manifest["classes"])
             prior = Prior(**self.manifest["config"]["prior"])
             moves = Moves(**moves_of_today(self.manifest["config"]["moves"]))
             tempering = None if stated["tempering"] is None else Tempering(**stated["tempering"])

@@ -103,6 +103,7 @@ def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str
 
     from raytpnn.cli.inputs.source import check_column, column_of
     from raytpnn.data.tables.tables import as_table
+    from raytpnn.posterior.tables.predict_table import with_classes
 
     table = as_table(data)
     # Read it once, not a column at a time.
@@ -113,6 +114,8 @@ def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str
         check_column(table, offset, "the offset; --no-offset does without", str(data))
     shift = None if offset is None else column_of(table, offset).astype(float)
     columns = {name: pa.array(column_of(table, name), from_pandas=True) for name in keep}
+    if post.family.labelled and not post.family.binary:
+        return with_classes(post, table, pa.table(columns), level)
     columns["mean"] = pa.array(post.predict(table, shift))
     low, high = post.interval(table, level, shift).T
     columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
@@ -150,8 +153,8 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
 def tell(post: Any, out: Path, rows: int, level: float, offset: str | None) -> None:
     """Say what was written."""
     what = (
-        f"the probability of each class and its {level:.0%} credible interval"
-        if post.family.binary
+        f"the probability of each class, with {level:.0%} credible intervals"
+        if post.family.labelled
         else f"median time, low and high ({level:.0%} predictive interval)"
         if post.family.censored
         else f"mean, low and high ({level:.0%} predictive interval)"

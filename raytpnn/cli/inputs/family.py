@@ -12,7 +12,8 @@ __all__ = ["guess_family"]
 def guess_family(cells: np.ndarray, name: str) -> tuple[str, str]:
     """Guess the family of a target.
 
-    Each family says what it suits, see `Family.guess`. Two distinct values: bernoulli. Whole numbers, none
+    Each family says what it suits, see `Family.guess`. Two distinct values: bernoulli. Text with more levels,
+    of four rows or more: multinomial. Whole numbers, none
     negative, some 0, of mean at most 10: poisson. Other numbers: gaussian.
 
     Parameters
@@ -32,19 +33,18 @@ def guess_family(cells: np.ndarray, name: str) -> tuple[str, str]:
         If the target is text with one or with more than two levels.
     """
     from raytpnn.data.tables.cells import is_missing, numbers_or_text
+    from raytpnn.data.tables.text_columns import judge_text
     from raytpnn.families import FAMILIES
 
     numeric, values = numbers_or_text(cells, name)
     known = values[~is_missing(values)]
     distinct: Any = np.unique(known) if numeric else sorted(set(known))
+    if not numeric and len(distinct) > 2:
+        judge_text(values, name)
     for family in sorted(FAMILIES.values(), key=lambda family: family.guess_order):
         reason = family.guess(known, distinct, numeric)
         if reason is not None:
             return family.name, reason
-    if not numeric:
-        from raytpnn.data.tables.text_columns import judge_text
-
-        judge_text(values, name)
     listed = ", ".join(repr(level) for level in distinct[:5])
     more = f" and {len(distinct) - 5} more" if len(distinct) > 5 else ""
     raise ValueError(

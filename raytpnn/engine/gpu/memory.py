@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from raytpnn.engine.gpu.device import Device
-from raytpnn.engine.gpu.records import DEVICE_RECORD, DEVICE_WORK, Arrays, record_arrays, work_arrays
+from raytpnn.engine.gpu.records import (
+    DEVICE_RECORD,
+    DEVICE_WORK,
+    Arrays,
+    record_arrays,
+    record_of_arrays,
+    work_arrays,
+)
 from raytpnn.engine.problem import Problem, new_record_of
 from raytpnn.engine.records import PROBLEM, Record
 
@@ -172,7 +179,7 @@ class RecordBuffer:
         memory = self.host[chain * size : (chain + 1) * size].copy()
         arrays = {name: self.packing.view(memory, name) for name in self.packing.arrays}
         trace = arrays.pop("trace", None)
-        return Record(watched=self.watched, **arrays), trace
+        return record_of_arrays(self.watched, arrays), trace
 
     def close(self) -> None:
         """Give the memory back."""

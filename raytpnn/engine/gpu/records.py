@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raytpnn.engine.records import EXACT_ONLY, N_SCALARS
+from raytpnn.engine.records import EXACT_ONLY, N_SCALARS, Record
 
 __all__ = [
     "BEGIN",
@@ -18,6 +18,7 @@ __all__ = [
     "DEVICE_WORK",
     "PRIOR_DRAWS",
     "record_arrays",
+    "record_of_arrays",
     "rows_of_chain",
     "screens",
     "shared_table_bytes",
@@ -77,6 +78,13 @@ DEVICE_RECORD = np.dtype(
     ],
     align=True,
 )
+
+
+def record_of_arrays(watched: np.ndarray, arrays: dict[str, np.ndarray]) -> Record:
+    """Draws of a device, whose families have one output."""
+    output, intercepts = np.zeros(arrays["order"].shape, np.int64), arrays["scalar"][:, :1]
+    return Record(watched=watched, output=output, intercepts=intercepts, **arrays)
+
 
 Arrays = dict[str, tuple[tuple[int, ...], Any]]
 

@@ -38,6 +38,7 @@ UNIT_NAMES = (
     "birth",
     "build_phi",
     "change_component",
+    "change_output",
     "change_trial_fit",
     "copy_phi",
     "death",
@@ -171,6 +172,12 @@ def unit_addresses(
     return addresses
 
 
+def family_source(family: Family) -> Any:
+    """Python source of `family_rows`, or of what stands in its place for several outputs."""
+    source = _unit("family_rows")[0].py_func
+    return source if family.outputs is None else source.__globals__["family_rows_of_outputs"].py_func
+
+
 # By kernel: the function, which keeps its code alive, and its address.
 _COMPILED_FAMILIES: dict[Any, tuple[Any, int]] = {}
 
@@ -182,10 +189,10 @@ def family_address(family: Family) -> int:
     """
     kernel: Any = family.kernel
     if kernel not in _COMPILED_FAMILIES:
-        source = _unit("family_rows")[0].py_func
+        source = family_source(family)
         own = FunctionType(source.__code__, source.__globals__ | {"rows": kernel}, source.__name__)
         # Numba keeps compiled code by this name.
-        own.__qualname__ = f"{source.__name__}_{family.name}"
+        own.__qualname__ = f"family_rows_{family.name}"
         made = internal(own, kernel)
         _COMPILED_FAMILIES[kernel] = made, compile_as_unit("family_rows", made)
     return _COMPILED_FAMILIES[kernel][1]

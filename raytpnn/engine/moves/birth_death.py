@@ -23,6 +23,7 @@ from raytpnn.engine.records import (
     FOR_NEW_BETA,
     FOR_NEW_FACTOR,
     FOR_NEW_SET,
+    FOR_OUTPUT,
     FOR_SCREEN,
     MOST_VARIABLES,
     SCREEN_BIRTH_DEATH,
@@ -35,6 +36,7 @@ from raytpnn.engine.rows.feature_sets import (
     sort_set,
     terms_on_set,
 )
+from raytpnn.engine.rows.outputs import drawn_output, select_output
 from raytpnn.engine.rows.row_passes import evaluate, phi_moments, replace_term
 from raytpnn.engine.rows.set_table import (
     MOST_IN_TABLE,
@@ -178,21 +180,24 @@ def birth(problem, settings, state, work, slot):
             return False
     if not build_phi(problem, work, features, work.trial_b[0], work.trial_gamma[0], d, 0, trial):
         return False
-    if work.at_fit == 0:
+    if settings.outputs > 1:
+        u, _ = uniforms(state, FOR_OUTPUT, slot, 0)
+        select_output(problem, settings, work, drawn_output(settings, u))
+    if work.at_fit != 1 + work.output:
         evaluate(problem, settings, state, work, work.fit, 0, 0.0, 0, 0.0, DERIVATIVES, 0, features, 0)
-        work.at_fit = 1
+        work.at_fit = 1 + work.output
     dot, norm = phi_moments(problem, work, trial)
     scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
     precision = scale * norm + prior_precision
     mean = scale * dot / precision
     u, v = uniforms(state, FOR_NEW_BETA, slot, 0)
-    beta = draw_coefficient(settings, u, v, mean, precision, prior_precision)
+    beta = draw_coefficient(settings, work, u, v, mean, precision, prior_precision)
     change = log_likelihood_change(
         problem, settings, state, work, trial, 0.0, (0.0, 0.0), trial, beta, (dot, norm)
     )
     log_ratio = scale * change + log_set
-    log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
+    log_ratio += log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
     accepted = log(u) < second_stage(log_ratio, log_screen)
     count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
@@ -200,6 +205,7 @@ def birth(problem, settings, state, work, slot):
         return False
     work.at_fit = 0
     take_trial(state, work, K, d, beta)
+    state.output[K] = work.output
     state.K = K + 1
     state.scalar[FIT_LOGLIK] += change
     replace_term(problem, work, K, 0.0, trial, beta)
@@ -220,6 +226,7 @@ def death(problem, settings, state, work, slot, k):
         if not log(u) < log_screen:
             count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, False, False)
             return False
+    select_output(problem, settings, work, state.output[k])
     dot, norm, _, _ = moments_without(problem, settings, state, work, k, beta, k)
     scale = likelihood_scale(settings, state)
     prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
@@ -228,7 +235,7 @@ def death(problem, settings, state, work, slot, k):
     change = log_likelihood_change(problem, settings, state, work, k, beta, (dot, norm), k, 0.0, (0.0, 0.0))
     log_ratio = scale * change
     log_ratio -= log_set
-    log_ratio -= log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
+    log_ratio -= log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision)
     u, _ = uniforms(state, FOR_BIRTH_DEATH, slot, 1)
     accepted = log(u) < second_stage(log_ratio, log_screen)
     count_proposal(problem, settings, state, work, SCREEN_BIRTH_DEATH, True, accepted)
@@ -240,6 +247,7 @@ def death(problem, settings, state, work, slot, k):
     follow_death(work, k, beta, last)
     state.order[k] = state.order[last]
     state.beta[k] = state.beta[last]
+    state.output[k] = state.output[last]
     for j in range(state.order[last]):
         state.features[k, j] = state.features[last, j]
         state.b[k, j] = state.b[last, j]

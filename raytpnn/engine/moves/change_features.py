@@ -1,4 +1,4 @@
-"""Adding, deleting or changing a variable of one term, or taking another term's set."""
+"""Adding, deleting or changing a variable of one term, taking another term's set, or changing its output."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from raytpnn.engine.records import (
     DELETING,
     FIT_LOGLIK,
     FOR_JOINED_FACTOR,
+    FOR_OUTPUT,
     FOR_RESTRUCTURE,
     FOR_RESTRUCTURE_BETA,
     FOR_RESTRUCTURE_FACTOR,
@@ -29,21 +30,26 @@ from raytpnn.engine.records import (
     JOINING,
     MOST_TERMS,
     MOST_VARIABLES,
+    OUTPUT,
     SCREEN_ADD_DELETE,
     SCREEN_CHANGE,
     SIGMA_BETA2,
 )
 from raytpnn.engine.rows.feature_sets import draw_off_set, log_set_weight, terms_on_set, weight_off_set
-from raytpnn.engine.rows.row_passes import copy_phi, replace_term
+from raytpnn.engine.rows.outputs import select_output
+from raytpnn.engine.rows.row_passes import copy_phi, evaluate, replace_term
 from raytpnn.engine.rows.term_moments import moments_without
+from raytpnn.families.base import LIKELIHOOD
 from raytpnn.numerics.elementary import log
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import uniforms
 
-__all__ = ["restructure"]
+__all__ = ["change_outputs", "restructure"]
 
 # Attempt number of the uniforms of joining; the other changes use smaller ones.
 JOIN_ATTEMPT = 3
+# First slot of the moves to another output; births use the slots below.
+OUTPUT_SLOTS = 1 << 18
 # First slot of the screens of this move; births and deaths use the slots below.
 SCREEN_SLOTS = 1 << 20
 
@@ -175,9 +181,11 @@ def try_restructure(problem, settings, state, work, k, slot, group, d, first, lo
         old_precision = scale * old_norm + prior_precision
         old_mean = scale * old_dot / old_precision
         u, v = uniforms(state, FOR_RESTRUCTURE_BETA, slot, 0)
-        beta = draw_coefficient(settings, u, v, mean, precision, prior_precision)
-        log_ratio += log_prior_over_proposal(settings, beta, mean, precision, prior_precision)
-        log_ratio -= log_prior_over_proposal(settings, old_beta, old_mean, old_precision, prior_precision)
+        beta = draw_coefficient(settings, work, u, v, mean, precision, prior_precision)
+        log_ratio += log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision)
+        log_ratio -= log_prior_over_proposal(
+            settings, work, old_beta, old_mean, old_precision, prior_precision
+        )
     change = log_likelihood_change(
         problem, settings, state, work, k, old_beta, (old_dot, old_norm), trial, beta, (dot, norm)
     )
@@ -210,3 +218,65 @@ def restructure(problem, settings, state, work, k):
     if work.screen[SCREEN_ADD_DELETE] != 0 and work.screen[SCREEN_CHANGE] != 0:
         for attempt in range(1, settings.screened_attempts):
             restructure_once(problem, settings, state, work, k, k + attempt * MOST_TERMS)
+
+
+@internal
+def log_output_ratio(settings, work, beta, moments, prior_precision, scale):
+    """Log of pi(beta) / q(beta), q from the moments without the term in the output at hand."""
+    precision = scale * moments[1] + prior_precision
+    mean = scale * moments[0] / precision
+    return log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision)
+
+
+@unit(FLAG(*CHAIN, INTEGER))
+def change_output(problem, settings, state, work, slot):
+    """Try to move a term to another output, with a new coefficient; returns acceptance.
+
+    Outputs have equal prior probabilities, and the way back is as likely to be picked: only coefficients and
+    likelihood enter the ratio.
+    """
+    if state.K == 0:
+        return False
+    place = OUTPUT_SLOTS + 2 * slot
+    pick, choice = uniforms(state, FOR_OUTPUT, place, 0)
+    chance, _ = uniforms(state, FOR_OUTPUT, place, 1)
+    k = min(int(pick * state.K), state.K - 1)
+    old = state.output[k]
+    new = min(int(choice * (settings.outputs - 1)), settings.outputs - 2)
+    if new >= old:
+        new += 1
+    scale = likelihood_scale(settings, state)
+    prior_precision = 1.0 / state.scalar[SIGMA_BETA2]
+    old_beta = state.beta[k]
+    select_output(problem, settings, work, old)
+    old_dot, old_norm, _, _ = moments_without(problem, settings, state, work, k, old_beta, k)
+    log_ratio = -log_output_ratio(settings, work, old_beta, (old_dot, old_norm), prior_precision, scale)
+    # The term is nowhere while the other output looks at it.
+    replace_term(problem, work, k, old_beta, k, 0.0)
+    select_output(problem, settings, work, new)
+    dot, norm, _, _ = moments_without(problem, settings, state, work, k, 0.0, k)
+    precision = scale * norm + prior_precision
+    u, v = uniforms(state, FOR_OUTPUT, place + 1, 0)
+    beta = draw_coefficient(settings, work, u, v, scale * dot / precision, precision, prior_precision)
+    log_ratio += log_output_ratio(settings, work, beta, (dot, norm), prior_precision, scale)
+    features = work.trial_features[0]
+    evaluate(problem, settings, state, work, work.fit, k, 0.0, k, beta, LIKELIHOOD, 0, features, 0)
+    loglik = work.sums[0]
+    if not log(chance) < log_ratio + scale * (loglik - state.scalar[FIT_LOGLIK]):
+        select_output(problem, settings, work, old)
+        replace_term(problem, work, k, 0.0, k, old_beta)
+        return False
+    replace_term(problem, work, k, 0.0, k, beta)
+    state.output[k] = new
+    state.beta[k] = beta
+    state.scalar[FIT_LOGLIK] = loglik
+    return True
+
+
+@internal
+def change_outputs(problem, settings, state, work):
+    """All attempts of a sweep."""
+    for slot in range(settings.output_changes):
+        state.tally[OUTPUT, 0] += 1
+        if change_output(problem, settings, state, work, slot):
+            state.tally[OUTPUT, 1] += 1

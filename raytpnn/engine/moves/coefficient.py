@@ -21,21 +21,21 @@ def log_normal(x, mean, precision):
 
 
 @internal
-def draw_coefficient(settings, u, v, mean, precision, prior_precision):
+def draw_coefficient(settings, work, u, v, mean, precision, prior_precision):
     """A coefficient from the proposal; v chooses the part of the mixture, u the value."""
-    if not settings.conditional_beta or (not settings.quadratic and v >= NEWTON_SHARE):
+    if not settings.conditional_beta or (work.quadratic == 0 and v >= NEWTON_SHARE):
         return normal_quantile(u) / math.sqrt(prior_precision)
     return mean + normal_quantile(u) / math.sqrt(precision)
 
 
 @internal
-def log_prior_over_proposal(settings, beta, mean, precision, prior_precision):
+def log_prior_over_proposal(settings, work, beta, mean, precision, prior_precision):
     """Log of pi(beta) / q(beta)."""
     if not settings.conditional_beta:
         return 0.0
     prior = log_normal(beta, 0.0, prior_precision)
     newton = log_normal(beta, mean, precision)
-    if settings.quadratic:
+    if work.quadratic != 0:
         return prior - newton
     first = log(NEWTON_SHARE) + newton
     second = log(1.0 - NEWTON_SHARE) + prior

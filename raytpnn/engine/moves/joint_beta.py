@@ -1,4 +1,4 @@
-"""All coefficients and the intercept at once.
+"""All coefficients and the intercept of an output at once, one output after the other.
 
 A quadratic log-likelihood: the exact conditional. Others: a Langevin step, preconditioned by the Gram matrix
 at the constant curvature of the null model, which does not depend on the coefficients.
@@ -16,9 +16,15 @@ from raytpnn.engine.moves.likelihood import likelihood_scale
 from raytpnn.engine.records import (
     FIT_LOGLIK,
     FOR_JOINT_BETA,
-    INTERCEPT,
     JOINT_BETA,
     SIGMA_BETA2,
+)
+from raytpnn.engine.rows.outputs import (
+    centre_of,
+    count_members,
+    intercept_of,
+    select_output,
+    set_intercept,
 )
 from raytpnn.engine.rows.row_passes import (
     TOTALS,
@@ -88,17 +94,17 @@ def gradient_at(problem, settings, state, work, address, point, out, scale, size
     features = work.trial_features[0]
     need = DERIVATIVES + LIKELIHOOD + TOTALS
     evaluate(problem, settings, state, work, address, 0, 0.0, 0, 0.0, need, 0, features, 0)
-    score_of_terms(problem, work, state.K, out)
-    gap = point[0] - settings.intercept_mean
+    score_of_terms(problem, work, size - 1, out)
+    gap = point[0] - centre_of(settings, work.output)
     out[0] = scale * work.sums[1] - settings.intercept_precision * gap
     for i in range(1, size):
         out[i] = scale * out[i] - point[i] / state.scalar[SIGMA_BETA2]
 
 
 @internal
-def log_prior(settings, state, point, size):
+def log_prior(settings, state, work, point, size):
     """Log prior of intercept and coefficients, up to a constant."""
-    gap = point[0] - settings.intercept_mean
+    gap = point[0] - centre_of(settings, work.output)
     total = settings.intercept_precision * (gap * gap)
     for i in range(1, size):
         total += (point[i] * point[i]) / state.scalar[SIGMA_BETA2]
@@ -130,12 +136,23 @@ def squared_noise(a, origin, gradient, target, step, scratch, size):
 
 
 @internal
+def curvature_of_null(settings, output):
+    """Curvature of a row in an output under the null model."""
+    return settings.null_curvature if output == 0 else settings.null_curvatures[output]
+
+
+@internal
 def precision_factor(problem, settings, state, work, scale, size):
-    """Cholesky factor of the proposal's precision in work.gram."""
+    """Cholesky factor of the proposal's precision in work.gram; work.curvature is that at the fit."""
     side = settings.K_max + 1
-    gram_matrix(problem, settings, work, state.K)
+    curvature = scale * curvature_of_null(settings, work.output)
+    work.gram_weight = problem.w
+    if settings.outputs > 1 and work.quadratic != 0:
+        # Of several outputs: the curvature of rows depends on the others.
+        curvature = scale
+        work.gram_weight = work.curvature
+    gram_matrix(problem, settings, work, size - 1)
     gram = double_rows(work.gram, side, side)
-    curvature = scale * settings.null_curvature
     for i in range(size):
         for m in range(i + 1):
             gram[i, m] = curvature * gram[i, m]
@@ -146,35 +163,35 @@ def precision_factor(problem, settings, state, work, scale, size):
 
 
 @internal
-def commit_point(problem, state, work, point, loglik):
+def commit_point(problem, state, work, point, loglik, size):
     """Take a proposed point and its fit over."""
-    state.scalar[INTERCEPT] = point[0]
-    for k in range(state.K):
-        state.beta[k] = point[k + 1]
+    set_intercept(state, work.output, point[0])
+    for i in range(size - 1):
+        state.beta[work.members[0, i]] = point[i + 1]
     take_trial_fit(problem, work)
     state.scalar[FIT_LOGLIK] = loglik
 
 
-@unit(NOTHING(*CHAIN, FLAG))
-def joint_beta(problem, settings, state, work, warming_up):
-    """Draw or propose (intercept, beta_1, ..., beta_K)."""
-    size = state.K + 1
+@internal
+def joint_of_output(problem, settings, state, work, warming_up):
+    """Draw or propose (intercept, beta_1, ..., beta_K) of the output at hand."""
+    size = count_members(state, work) + 1
     scale = likelihood_scale(settings, state)
     here, there = work.vector[HERE], work.vector[THERE]
     gradient, noise, solved = work.vector[GRADIENT], work.vector[NOISE], work.vector[SOLVED]
     state.tally[JOINT_BETA, 0] += 1
+    here[0] = intercept_of(state, work.output)
+    for i in range(size - 1):
+        here[i + 1] = state.beta[work.members[0, i]]
+    gradient_at(problem, settings, state, work, work.fit, here, gradient, scale, size)
     if not precision_factor(problem, settings, state, work, scale, size):
         return
     gram = double_rows(work.gram, settings.K_max + 1, settings.K_max + 1)
-    here[0] = state.scalar[INTERCEPT]
-    for k in range(state.K):
-        here[k + 1] = state.beta[k]
-    gradient_at(problem, settings, state, work, work.fit, here, gradient, scale, size)
     # One full Newton step plus noise is the exact draw when the target is normal: eps^2/2 = 1 in the drift.
-    exact = settings.quadratic
+    exact = work.quadratic != 0
     step = 1.0 if exact else exp(state.log_step[0])
     for i in range(0, size, 2):
-        u, v = uniforms(state, FOR_JOINT_BETA, 0, 1 + i // 2)
+        u, v = uniforms(state, FOR_JOINT_BETA, work.output, 1 + i // 2)
         noise[i] = normal_quantile(u)
         if i + 1 < size:
             noise[i + 1] = normal_quantile(v)
@@ -184,24 +201,37 @@ def joint_beta(problem, settings, state, work, warming_up):
     solve_upper(gram, solved, size)
     for i in range(size):
         there[i] = here[i] + solved[i]
-    fit_from_terms(problem, work, state.K, there[0], there[1:], work.trial_fit)
+    for k in range(state.K):
+        noise[k] = 0.0
+    for i in range(size - 1):
+        noise[work.members[0, i]] = there[i + 1]
+    fit_from_terms(problem, work, state.K, there[0], noise, work.trial_fit)
     if exact:
         features = work.trial_features[0]
         evaluate(problem, settings, state, work, work.trial_fit, 0, 0.0, 0, 0.0, LIKELIHOOD, 0, features, 0)
-        commit_point(problem, state, work, there, work.sums[0])
+        commit_point(problem, state, work, there, work.sums[0], size)
         state.tally[JOINT_BETA, 1] += 1
         return
     gradient_there = work.vector[GRADIENT_THERE]
     gradient_at(problem, settings, state, work, work.trial_fit, there, gradient_there, scale, size)
     loglik = work.sums[0]
     log_ratio = scale * (loglik - state.scalar[FIT_LOGLIK])
-    log_ratio += log_prior(settings, state, there, size) - log_prior(settings, state, here, size)
+    gain = log_prior(settings, state, work, there, size) - log_prior(settings, state, work, here, size)
+    log_ratio += gain
     back = squared_noise(gram, there, gradient_there, here, step, solved, size)
     forth = squared_noise(gram, here, gradient, there, step, solved, size)
     log_ratio -= 0.5 * (back - forth)
-    u, _ = uniforms(state, FOR_JOINT_BETA, 0, 0)
+    u, _ = uniforms(state, FOR_JOINT_BETA, work.output, 0)
     if log(u) < log_ratio:
-        commit_point(problem, state, work, there, loglik)
+        commit_point(problem, state, work, there, loglik, size)
         state.tally[JOINT_BETA, 1] += 1
     if warming_up and settings.adapt:
         adapt_step(settings, state, 0, log_ratio)
+
+
+@unit(NOTHING(*CHAIN, FLAG))
+def joint_beta(problem, settings, state, work, warming_up):
+    """Draw or propose the coefficients of every output."""
+    for output in range(settings.outputs):
+        select_output(problem, settings, work, output)
+        joint_of_output(problem, settings, state, work, warming_up)

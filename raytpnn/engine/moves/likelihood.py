@@ -31,7 +31,7 @@ def log_likelihood_change(
     The moments are with the derivatives at the fit without the term. If the log-likelihood
     is quadratic, they say it all and no pass over the rows is needed.
     """
-    if settings.quadratic:
+    if work.quadratic != 0:
         gain = new_beta * new_moments[0] - (0.5 * new_moments[1]) * (new_beta * new_beta)
         loss = old_beta * old_moments[0] - (0.5 * old_moments[1]) * (old_beta * old_beta)
         return gain - loss

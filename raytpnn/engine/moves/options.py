@@ -31,6 +31,9 @@ class Moves:
     component_changes : int
         Attempts in a sweep to exchange one feature in all terms of a component at once, at most 65,536; 0
         switches the move off. For such priors.
+    output_changes : int
+        Attempts in a sweep to move a term to another output, at most 65,536; 0 switches the move off. For
+        families of several outputs.
     step_size : float
         Langevin step, where adaptation starts.
     factor_steps : int
@@ -64,6 +67,7 @@ class Moves:
     q_copy: float = 0.5
     q_join: float = 0.5
     component_changes: int = 4
+    output_changes: int = 10
     step_size: float = 0.8
     factor_steps: int = 8
     birth_death_attempts: int = 40
@@ -86,6 +90,7 @@ class Moves:
                 raise ValueError(f"Moves.{name} must be a positive number, got {value!r}")
         most = {
             "component_changes": MOST_ATTEMPTS,
+            "output_changes": MOST_ATTEMPTS,
             "birth_death_attempts": MOST_ATTEMPTS,
             "factor_steps": MOST_FACTOR_STEPS,
         }

@@ -157,7 +157,7 @@ def take_factor(problem, settings, state, work, k, j, moved, beta, gain):
     old_beta = state.beta[k]
     now = work.point[NOW]
     change = gain
-    if settings.quadratic:
+    if work.quadratic != 0:
         if moved:
             rebuild_term(problem, work, features, d, k, trial, old_beta, beta)
         else:

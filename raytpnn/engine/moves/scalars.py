@@ -14,12 +14,12 @@ from raytpnn.engine.records import (
     FOR_INTERCEPT,
     FOR_NUISANCE,
     FOR_SCALES,
-    INTERCEPT,
     INTERCEPT_MOVE,
     NUISANCE,
     SIGMA_BETA2,
     TEMPERATURE,
 )
+from raytpnn.engine.rows.outputs import centre_of, intercept_of, select_output, set_intercept
 from raytpnn.engine.rows.row_passes import TOTALS, evaluate, shift_fit
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
 from raytpnn.numerics.elementary import exp, log, normal_quantile
@@ -42,41 +42,67 @@ def totals(problem, settings, state, work):
 
 
 @internal
-def newton_step(settings, state, value, score, curvature):
-    """Mean and precision of the intercept's proposal from `value`."""
+def newton_step(settings, state, centre, value, score, curvature):
+    """Mean and precision of the intercept's proposal from `value`; `centre` is its prior mean."""
     scale = likelihood_scale(settings, state)
     precision = scale * curvature + settings.intercept_precision
-    gradient = scale * score - settings.intercept_precision * (value - settings.intercept_mean)
+    gradient = scale * score - settings.intercept_precision * (value - centre)
     return value + gradient / precision, precision
 
 
-@unit(NOTHING(*CHAIN))
-def update_intercept(problem, settings, state, work):
-    """Newton proposal of the intercept, exact if quadratic; leaves the fit's log-likelihood fresh."""
+@internal
+def propose_intercept(problem, settings, state, work):
+    """Newton proposal of the intercept of the output at hand, exact if quadratic."""
     scale = likelihood_scale(settings, state)
-    old = state.scalar[INTERCEPT]
+    centre = centre_of(settings, work.output)
+    old = intercept_of(state, work.output)
     score, curvature, loglik = totals(problem, settings, state, work)
-    mean, precision = newton_step(settings, state, old, score, curvature)
-    u, v = uniforms(state, FOR_INTERCEPT, 0, 0)
+    mean, precision = newton_step(settings, state, centre, old, score, curvature)
+    u, v = uniforms(state, FOR_INTERCEPT, work.output, 0)
     new = mean + normal_quantile(u) / math.sqrt(precision)
     shift_fit(problem, work, new - old)
     state.tally[INTERCEPT_MOVE, 0] += 1
     new_score, new_curvature, new_loglik = totals(problem, settings, state, work)
     accepted = True
-    if not settings.quadratic:
-        back_mean, back_precision = newton_step(settings, state, new, new_score, new_curvature)
+    if work.quadratic == 0:
+        back_mean, back_precision = newton_step(settings, state, centre, new, new_score, new_curvature)
         log_ratio = scale * (new_loglik - loglik)
-        log_ratio += log_normal(new, settings.intercept_mean, settings.intercept_precision)
-        log_ratio -= log_normal(old, settings.intercept_mean, settings.intercept_precision)
+        log_ratio += log_normal(new, centre, settings.intercept_precision)
+        log_ratio -= log_normal(old, centre, settings.intercept_precision)
         log_ratio += log_normal(old, back_mean, back_precision) - log_normal(new, mean, precision)
         accepted = log(v) < log_ratio
     if accepted:
-        state.scalar[INTERCEPT] = new
+        set_intercept(state, work.output, new)
         state.scalar[FIT_LOGLIK] = new_loglik
         state.tally[INTERCEPT_MOVE, 1] += 1
     else:
         shift_fit(problem, work, old - new)
         state.scalar[FIT_LOGLIK] = loglik
+
+
+@internal
+def shift_intercepts(problem, settings, state, work):
+    """Draw what all outputs have in common, which the likelihood does not see, from its prior."""
+    gap = 0.0
+    for output in range(settings.outputs):
+        gap += intercept_of(state, output) - centre_of(settings, output)
+    gap = gap / settings.outputs
+    u, _ = uniforms(state, FOR_INTERCEPT, settings.outputs, 0)
+    amount = normal_quantile(u) / math.sqrt(settings.outputs * settings.intercept_precision) - gap
+    for output in range(settings.outputs):
+        select_output(problem, settings, work, output)
+        shift_fit(problem, work, amount)
+        set_intercept(state, output, intercept_of(state, output) + amount)
+
+
+@unit(NOTHING(*CHAIN))
+def update_intercept(problem, settings, state, work):
+    """Update the intercept of every output; leaves the fit's log-likelihood fresh."""
+    for output in range(settings.outputs):
+        select_output(problem, settings, work, output)
+        propose_intercept(problem, settings, state, work)
+    if settings.shift_invariant:
+        shift_intercepts(problem, settings, state, work)
 
 
 @internal

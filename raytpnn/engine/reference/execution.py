@@ -139,7 +139,7 @@ def kept_table(work, D, j):
 def bin_sums(problem, settings, state, work, k, j):
     phi = phi_of(problem, work, k).astype(np.float64)
     fit = doubles(work.fit, problem.n) - state.beta[k] * phi
-    score, curvature, _ = family_at(problem, settings, state, fit)
+    score, curvature, _ = family_at(problem, settings, state, work, fit)
     features = state.features[k]
     others = np.ones(int(problem.n), np.float32)
     for i in range(state.order[k]):
@@ -174,11 +174,14 @@ def copy_phi(problem, work, source, target):
     phi_of(problem, work, target)[:] = phi_of(problem, work, source)
 
 
-def family_at(problem, settings, state, fit):
-    """Per row: weighted score, curvature and log-likelihood."""
+def family_at(problem, settings, state, work, fit):
+    """Per row: weighted score, curvature and log-likelihood, in the output at hand."""
     y, w = doubles(problem.y, problem.n), doubles(problem.w, problem.n)
-    family = family_of_code(int(settings.family))
-    return family.reference_rows(y, fit, w, float(state.scalar[NUISANCE]))
+    family: Any = family_of_code(int(settings.family))
+    if family.outputs is None:
+        return family.reference_rows(y, fit, w, float(state.scalar[NUISANCE]))
+    fits = double_rows(work.fits, work.outputs, problem.n)
+    return family.reference_rows(y, fit, w, float(state.scalar[NUISANCE]), fits, int(work.output))
 
 
 def moments(problem, score, curvature, x):
@@ -197,7 +200,7 @@ def evaluate(
     problem, settings, state, work, address, old_row, old_beta, new_row, new_beta, need, row, features, d
 ):
     fit = changed_fit(problem, work, address, old_row, old_beta, new_row, new_beta)
-    score, curvature, loglik = family_at(problem, settings, state, fit)
+    score, curvature, loglik = family_at(problem, settings, state, work, fit)
     doubles(work.trial_fit, problem.n)[:] = fit
     work.sums[: 4 * d + 3] = 0.0
     if need & DERIVATIVES:
@@ -228,7 +231,7 @@ def phi_moments(problem, work, row):
 
 def moments_without(problem, settings, state, work, k, beta, row):
     fit = doubles(work.fit, problem.n) - beta * phi_of(problem, work, k).astype(np.float64)
-    score, curvature, _ = family_at(problem, settings, state, fit)
+    score, curvature, _ = family_at(problem, settings, state, work, fit)
     own = moments(problem, score, curvature, phi_of(problem, work, k))
     return *own, *moments(problem, score, curvature, phi_of(problem, work, row))
 
@@ -252,14 +255,17 @@ def shift_fit(problem, work, amount):
 
 
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
-    fit = doubles(problem.offset, problem.n) + intercept
-    for k in range(K):
+    fit = np.full(int(problem.n), float(intercept))
+    if work.output == 0:
+        fit = doubles(problem.offset, problem.n) + intercept
+    for k in np.flatnonzero(coefficients[:K]):
         fit = fit + coefficients[k] * phi_of(problem, work, k).astype(np.float64)
     doubles(address, problem.n)[:] = fit
 
 
 def watch_rows(problem, work, K, beta, record, row):
-    record.fit[row] = doubles(work.fit, problem.n)[record.watched]
+    fits = double_rows(work.fits, work.outputs, problem.n)
+    record.fit[row] = fits[:, record.watched].ravel()
     for k in range(K):
         part = beta[k] * phi_of(problem, work, k)[record.watched].astype(np.float64)
         record.size[row, k] = sum((part * part).tolist()) / len(part)
@@ -268,20 +274,20 @@ def watch_rows(problem, work, K, beta, record, row):
 def gram_matrix(problem, settings, work, K):
     side = int(settings.K_max) + 1
     gram = double_rows(work.gram, side, side)
-    w = doubles(problem.w, problem.n)
+    w = doubles(work.gram_weight, problem.n)
     gram[0, 0] = sum_of(problem, w)
     for k in range(K):
-        weighted = w * phi_of(problem, work, k).astype(np.float64)
+        weighted = w * phi_of(problem, work, work.members[0, k]).astype(np.float64)
         gram[k + 1, 0] = sum_of(problem, weighted)
         for other in range(k + 1):
-            product = weighted * phi_of(problem, work, other).astype(np.float64)
+            product = weighted * phi_of(problem, work, work.members[0, other]).astype(np.float64)
             gram[k + 1, other + 1] = sum_of(problem, product)
 
 
 def score_of_terms(problem, work, K, out):
     score = doubles(work.score, problem.n)
     for k in range(K):
-        out[k + 1] = sum_of(problem, score * phi_of(problem, work, k).astype(np.float64))
+        out[k + 1] = sum_of(problem, score * phi_of(problem, work, work.members[0, k]).astype(np.float64))
 
 
 def integers(address, n):

@@ -163,6 +163,27 @@ def family_rows(problem, work, start, stop, dispersion, need, fit_at, score_at, 
 
 
 @internal
+def family_rows_of_outputs(problem, work, start, stop, dispersion, need, fit_at, score_at, curvature_at):
+    """Take the place of `family_rows` for families of several outputs: their kernels see all fits."""
+    size = stop - start
+    curvature = doubles(curvature_at, size)
+    if not need & DERIVATIVES:
+        curvature = work.block[1][:size]
+    rows(
+        doubles(problem.y + 8 * start, size),
+        doubles(fit_at, size),
+        doubles(problem.w + 8 * start, size),
+        dispersion,
+        doubles(score_at, size),
+        curvature,
+        work.block[0][:size],
+        need,
+        double_rows(work.fits, work.outputs, problem.n)[:, start:stop],
+        work.output,
+    )
+
+
+@internal
 def evaluate_block(problem, settings, work, dispersion, need, row, features, d, start, stop, sums):
     """Evaluate the family at rows start ... stop - 1 of the trial fit, and add their sums."""
     n = problem.n
@@ -302,15 +323,20 @@ def shift_fit(problem, work, amount):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, DOUBLE, VECTOR, INTEGER))
 def fit_from_terms(problem, work, K, intercept, coefficients, address):
-    """Write offset + intercept + sum of coefficients * phi, terms in stored order, to a fit."""
+    """Write offset + intercept + sum of coefficients * phi, terms in stored order, to a fit.
+
+    Terms of coefficient 0 are passed over. Offsets are the first output's.
+    """
     n = problem.n
     out = doubles(address, n)
     offset = doubles(problem.offset, n)
     for i in range(n):
-        out[i] = offset[i] + intercept
+        out[i] = offset[i] + intercept if work.output == 0 else intercept
     for k in range(K):
-        phi = singles(work.phi + 4 * n * k, n)
         beta = coefficients[k]
+        if beta == 0.0:
+            continue
+        phi = singles(work.phi + 4 * n * k, n)
         for i in range(n):
             out[i] += beta * phi[i]
 
@@ -320,8 +346,9 @@ def gram_block(problem, work, low, high, start, stop, sums):
     """Add what rows start ... stop - 1 give to rows low ... high - 1 of the Gram matrix, in a row."""
     n = problem.n
     size = stop - start
-    w = doubles(problem.w, n)[start:stop]
+    w = doubles(work.gram_weight, n)[start:stop]
     lanes = work.lanes[0]
+    members = work.members[0]
     weighted = work.block[0][:size]
     place = 0
     for k in range(low - 1, high - 1):
@@ -329,14 +356,14 @@ def gram_block(problem, work, low, high, start, stop, sums):
             sums[0] += block_sum(w, lanes)
             place = 1
             continue
-        phi = singles(work.phi + 4 * (n * k + start), size)
+        phi = singles(work.phi + 4 * (n * members[k] + start), size)
         for i in range(size):
             weighted[i] = w[i] * phi[i]
         sums[place] += block_sum(weighted, lanes)
         # Columns by twos, which share the loads of `weighted`.
         for other in range(0, k, 2):
-            column = singles(work.phi + 4 * (n * other + start), size)
-            beside = singles(work.phi + 4 * (n * (other + 1) + start), size)
+            column = singles(work.phi + 4 * (n * members[other] + start), size)
+            beside = singles(work.phi + 4 * (n * members[other + 1] + start), size)
             first, second = block_dots(weighted, column, beside, work.lanes)
             sums[place + 1 + other] += first
             sums[place + 2 + other] += second
@@ -347,7 +374,10 @@ def gram_block(problem, work, low, high, start, stop, sums):
 
 @unit(NOTHING(PROBLEM_T, SETTINGS_T, WORK_T, INTEGER))
 def gram_matrix(problem, settings, work, K):
-    """Weighted Gram matrix of (1, phi_1, ..., phi_K), lower triangle, into work.gram."""
+    """Weighted Gram matrix of (1, phi_1, ..., phi_K), lower triangle, into work.gram.
+
+    The K basis functions are those of work.members, rows count as at work.gram_weight.
+    """
     side = settings.K_max + 1
     gram = double_rows(work.gram, side, side)
     low = 0
@@ -374,7 +404,7 @@ def gram_matrix(problem, settings, work, K):
 
 @unit(NOTHING(PROBLEM_T, WORK_T, INTEGER, VECTOR))
 def score_of_terms(problem, work, K, out):
-    """out[1:] = score in `work` against phi_1, ..., phi_K."""
+    """out[1:] = score in `work` against phi_1, ..., phi_K, those of work.members."""
     n = problem.n
     score = doubles(work.score, n)
     for stripe in range(STRIPES):
@@ -383,7 +413,7 @@ def score_of_terms(problem, work, K, out):
         for start in range(problem.stripe[stripe], last, BLOCK):
             size = min(BLOCK, last - start)
             for k in range(K):
-                phi = singles(work.phi + 4 * (n * k + start), size)
+                phi = singles(work.phi + 4 * (n * work.members[0, k] + start), size)
                 sums[k] += block_dot(score[start : start + size], phi, work.lanes[0])
     total = doubles(combine(problem, work, K), K)
     for k in range(K):

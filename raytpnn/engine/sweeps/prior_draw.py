@@ -17,6 +17,7 @@ from raytpnn.engine.records import (
     FOR_NEW_FACTOR,
     FOR_NEW_SET,
     FOR_NUISANCE,
+    FOR_OUTPUT,
     FOR_SCALES,
     INTERCEPT,
     MOST_TERMS,
@@ -24,8 +25,8 @@ from raytpnn.engine.records import (
     NUISANCE,
     SIGMA_BETA2,
 )
-from raytpnn.engine.rows.row_passes import fit_from_terms
-from raytpnn.engine.sweeps.sweep import begin_block
+from raytpnn.engine.rows.outputs import drawn_output
+from raytpnn.engine.sweeps.sweep import begin_block, fit_outputs
 from raytpnn.numerics.elementary import exp, normal_quantile
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.random import gamma_variate, uniforms
@@ -51,6 +52,9 @@ def prior_scalars(settings, state, attempt):
     u, v = uniforms(state, FOR_INTERCEPT, attempt, 0)
     spread = 1.0 / math.sqrt(settings.intercept_precision)
     state.scalar[INTERCEPT] = settings.intercept_mean + spread * normal_quantile(u)
+    for output in range(1, settings.outputs):
+        other, _ = uniforms(state, FOR_INTERCEPT, attempt, output)
+        state.intercepts[output] = settings.intercept_means[output] + spread * normal_quantile(other)
     return v
 
 
@@ -96,6 +100,10 @@ def prior_terms(problem, settings, state, work, K, attempt):
             return False
         u, _ = uniforms(state, FOR_NEW_BETA, slot, 0)
         take_trial(state, work, k, d, spread * normal_quantile(u))
+        state.output[k] = 0
+        if settings.outputs > 1:
+            u, _ = uniforms(state, FOR_OUTPUT, slot, 0)
+            state.output[k] = drawn_output(settings, u)
     state.K = K
     return True
 
@@ -112,11 +120,13 @@ def draw_from_prior(problem, settings, state, work):
         u = prior_scalars(settings, state, attempt)
         K = prior_count(settings, u)
         if prior_terms(problem, settings, state, work, K, attempt):
-            fit_from_terms(problem, work, K, state.scalar[INTERCEPT], state.beta[:], work.fit)
+            fit_outputs(problem, settings, state, work)
             refresh_likelihood(problem, settings, state, work)
             if math.isfinite(state.scalar[FIT_LOGLIK]):
                 return True
     state.K = 0
     state.scalar[INTERCEPT] = settings.intercept_mean
+    for output in range(1, settings.outputs):
+        state.intercepts[output] = settings.intercept_means[output]
     begin_block(problem, settings, state, work)
     return False

@@ -7,7 +7,7 @@ from raytpnn.engine.jit.pointers import problem_at
 from raytpnn.engine.jit.signatures import CHAIN, FLAG, NOTHING
 from raytpnn.engine.moves.birth_death import birth_or_death
 from raytpnn.engine.moves.change_component import change_components
-from raytpnn.engine.moves.change_features import restructure
+from raytpnn.engine.moves.change_features import change_outputs, restructure
 from raytpnn.engine.moves.delayed_acceptance import begin_screening
 from raytpnn.engine.moves.joint_beta import joint_beta
 from raytpnn.engine.moves.langevin import langevin
@@ -15,7 +15,8 @@ from raytpnn.engine.moves.proposed_term import build_phi
 from raytpnn.engine.moves.random_walk import walk
 from raytpnn.engine.moves.refit_factor import refit_factor
 from raytpnn.engine.moves.scalars import draw_nuisance, draw_scales, refresh_likelihood, update_intercept
-from raytpnn.engine.records import INTERCEPT, N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.records import N_SCALARS, SCREEN_WALK, STOP, SWEEPS_DONE, TERMS
+from raytpnn.engine.rows.outputs import intercept_of, select_output, spread_coefficients
 from raytpnn.engine.rows.row_passes import fit_from_terms
 from raytpnn.engine.rows.subset import take_subset
 from raytpnn.engine.sweeps.watched_rows import watch_rows, watch_terms
@@ -24,12 +25,21 @@ from raytpnn.numerics.jit import compiled, internal
 __all__ = ["begin_block", "keep_draw", "run_block", "sweep"]
 
 
+@internal
+def fit_outputs(problem, settings, state, work):
+    """Fit of every output from the terms; the first is at hand afterwards."""
+    for output in range(settings.outputs - 1, -1, -1):
+        select_output(problem, settings, work, output)
+        spread_coefficients(state, work, work.vector[0])
+        fit_from_terms(problem, work, state.K, intercept_of(state, output), work.vector[0], work.fit)
+
+
 @unit(NOTHING(*CHAIN))
 def begin_block(problem, settings, state, work):
     """Recompute phi, fit and log-likelihood from the terms: a block depends on its checkpoint alone."""
     for k in range(state.K):
         build_phi(problem, work, state.features[k], state.b[k], state.gamma[k], state.order[k], 0, k)
-    fit_from_terms(problem, work, state.K, state.scalar[INTERCEPT], state.beta[:], work.fit)
+    fit_outputs(problem, settings, state, work)
     refresh_likelihood(problem, settings, state, work)
 
 
@@ -41,6 +51,7 @@ def sweep(problem, settings, state, work, warming_up):
     for k in range(state.K):
         if work.control[STOP] != 0:
             return False
+        select_output(problem, settings, work, state.output[k])
         if settings.restructure:
             restructure(problem, settings, state, work, k)
         if settings.langevin:
@@ -50,8 +61,11 @@ def sweep(problem, settings, state, work, warming_up):
                 refit_factor(problem, settings, state, work, k, warming_up)
             else:
                 langevin(problem, settings, state, work, k, warming_up)
-    if settings.sharing > 0.0:
+    # Terms of a component may belong to several outputs, whose fits would all change.
+    if settings.sharing > 0.0 and settings.outputs == 1:
         change_components(problem, settings, state, work)
+    if settings.outputs > 1:
+        change_outputs(problem, settings, state, work)
     every = settings.joint_beta_every
     if every > 0 and int(state.stream[3]) % every == 0:
         joint_beta(problem, settings, state, work, warming_up)
@@ -72,8 +86,11 @@ def keep_draw(problem, state, work, record, row):
     record.K[row] = K
     for i in range(N_SCALARS):
         record.scalar[row, i] = state.scalar[i]
+    for c in range(len(record.intercepts[row])):
+        record.intercepts[row, c] = intercept_of(state, c)
     for k in range(K):
         record.order[row, k] = state.order[k]
+        record.output[row, k] = state.output[k]
         record.beta[row, k] = state.beta[k]
         for j in range(state.order[k]):
             record.features[row, k, j] = state.features[k, j]

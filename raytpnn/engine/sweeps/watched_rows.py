@@ -8,8 +8,8 @@ from raytpnn.engine.exchange.mailbox import meet, next_exchange, room
 from raytpnn.engine.jit.function_table import unit
 from raytpnn.engine.jit.pointers import double_rows, doubles, singles
 from raytpnn.engine.jit.signatures import NOTHING, PROBLEM_T, STATE_T, VECTOR, WORK_T
-from raytpnn.engine.records import INTERCEPT
 from raytpnn.engine.rows.factor_tables import factor_table
+from raytpnn.engine.rows.outputs import intercept_of
 from raytpnn.engine.rows.row_passes import phi_at
 from raytpnn.numerics.jit import internal
 from raytpnn.numerics.lanes import STRIPES
@@ -24,10 +24,11 @@ def watch_rows(problem, work, K, beta, record, row):
         watch_shards(problem, work, K, beta, record, row)
         return
     n = problem.n
-    fit = doubles(work.fit, n)
     watched = record.watched
-    for i in range(len(watched)):
-        record.fit[row, i] = fit[watched[i]]
+    for output in range(work.outputs):
+        fit = doubles(work.fits + 8 * n * output, n)
+        for i in range(len(watched)):
+            record.fit[row, output * len(watched) + i] = fit[watched[i]]
     for k in range(K):
         phi = singles(work.phi + 4 * n * k, n)
         total = 0.0
@@ -102,14 +103,16 @@ def watch_terms(problem, state, work, watched, fit, size):
         watch_terms_of_shards(problem, state, work, watched, fit, size)
         return
     offset = doubles(problem.offset, problem.n)
-    for i in range(len(watched)):
-        fit[i] = offset[watched[i]] + state.scalar[INTERCEPT]
+    for output in range(work.outputs):
+        for i in range(len(watched)):
+            shift = offset[watched[i]] if output == 0 else 0.0
+            fit[output * len(watched) + i] = shift + intercept_of(state, output)
     for k in range(state.K):
         tables_of_term(problem, state, work, k)
         total = 0.0
         for i in range(len(watched)):
             value = state.beta[k] * phi_at(problem, work, state.features[k], state.order[k], watched[i])
-            fit[i] += value
+            fit[state.output[k] * len(watched) + i] += value
             total += value * value
         size[k] = total / len(watched)
 
@@ -142,7 +145,7 @@ def watch_terms_of_shards(problem, state, work, watched, fit, size):
             total = 0.0
             for i in range(count):
                 value = here[i, k - begin]
-                fit[i] = value + state.scalar[INTERCEPT] if k < 0 else fit[i] + value
+                fit[i] = value + intercept_of(state, 0) if k < 0 else fit[i] + value
                 total += value * value
             if k >= 0:
                 size[k] = total / count

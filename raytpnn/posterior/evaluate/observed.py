@@ -11,7 +11,7 @@ from raytpnn.families import Family
 __all__ = ["as_shift", "encode_response"]
 
 
-def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> np.ndarray:
+def encode_response(y: Any, family: Family, classes: tuple[Any, ...] | None) -> np.ndarray:
     """Responses as the model sees them, (n,) float64.
 
     Parameters
@@ -19,8 +19,8 @@ def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> 
     y : (n,)
         Class labels if the model was fitted to labels, else numbers.
     family : Family
-    classes : pair, optional
-        Labels of 0 and 1.
+    classes : tuple, optional
+        Labels of 0, 1, ...
 
     Raises
     ------
@@ -35,13 +35,14 @@ def encode_response(y: Any, family: Family, classes: tuple[Any, Any] | None) -> 
     if values.ndim != 1:
         raise ValueError(f"y must have one dimension, not shape {values.shape}")
     if classes is not None:
-        known = [values == label for label in classes]
-        unknown = np.flatnonzero(~(known[0] | known[1]))
+        known = np.stack([values == label for label in classes])
+        unknown = np.flatnonzero(~known.any(axis=0))
         if len(unknown):
-            labels = " and ".join(repr(label) for label in classes)
+            listed = [repr(label) for label in classes]
+            labels = ", ".join(listed[:-1]) + " and " + listed[-1]
             bad_label = values.tolist()[unknown[0]]
             raise ValueError(f"y is {bad_label!r} in row {unknown[0]}; the classes are {labels}")
-        return known[1].astype(np.float64)
+        return np.argmax(known, axis=0).astype(np.float64)
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:

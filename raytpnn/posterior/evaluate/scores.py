@@ -13,7 +13,7 @@ from raytpnn.parallel.threads import run_all
 if TYPE_CHECKING:
     from raytpnn.posterior.posterior import Posterior
 
-__all__ = ["auroc", "coverage", "ece", "mixture_crps", "nll", "rmse", "score", "width"]
+__all__ = ["auroc", "class_scores", "coverage", "ece", "mixture_crps", "nll", "rmse", "score", "width"]
 
 # Gauss-Legendre nodes on a panel, and how wide a panel may be in the smallest standard deviation.
 NODES = 16
@@ -59,6 +59,24 @@ def ece(y: np.ndarray, probability: np.ndarray, bins: int = 15) -> float:
     place = np.minimum((probability * bins).astype(np.int64), bins - 1)
     gap = np.bincount(place, y - probability, minlength=bins)
     return float(np.sum(np.abs(gap)) / len(y))
+
+
+def class_scores(y: np.ndarray, probability: np.ndarray) -> dict[str, float]:
+    """Scores of the probabilities of several classes.
+
+    Parameters
+    ----------
+    y : (n,)
+        Numbers of the classes.
+    probability : (n, classes)
+
+    Returns
+    -------
+    dict
+        error, the share of wrong classes; ece, the calibration error of the likeliest class.
+    """
+    right = np.argmax(probability, axis=1) == np.asarray(y)
+    return {"error": float(np.mean(~right)), "ece": ece(right, probability.max(axis=1))}
 
 
 def coverage(y: np.ndarray, interval: np.ndarray) -> float:
@@ -157,7 +175,8 @@ def score(
     -------
     dict
         nll always; concordance, uno and brier for times until an event; auroc, ece and error (share of
-        wrong classes) for bernoulli; rmse, crps, coverage and width for the others.
+        wrong classes) for bernoulli; error and ece for multinomial; rmse, crps, coverage and width for the
+        others.
     """
     y = posterior.encode_response(y)
     if posterior.family.censored:
@@ -172,6 +191,8 @@ def score(
             "ece": ece(y, mean),
             "error": float(np.mean((mean > 0.5) != (y == 1.0))),
         }
+    if posterior.family.labelled:
+        return scores | class_scores(y, mean)
     interval = posterior.interval(X, level, offset)
     crps = [
         mixture_crps(posterior.family, y[rows], f, posterior.draws.nuisance)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,7 +89,8 @@ def predict_table(
     -------
     int
         Rows written. Columns are those kept, `mean` (posterior mean of the response; the probability of the
-        larger class for two classes), and `low` and `high`.
+        larger class for two classes), and `low` and `high`. For several classes `probability_X` of every
+        class X, with `low_X` and `high_X`, and the likeliest `class`.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def check_wanted(
         raise ValueError(f"keep must be a list of names of columns, not the text {keep!r}: give [{keep!r}]")
     if level is not None:
         check_level(level)
-    written = ["mean"] if level is None else ["mean", "low", "high"]
+    written = written_columns(posterior, level)
     taken = [name for name in keep if name in written]
     if taken:
         raise ValueError(f"a column to keep is called {taken[0]!r}, as one of the predictions; rename it")
@@ -152,9 +153,37 @@ def predicted(posterior: Posterior, columns: Columns, beside: pa.Table, wanted: 
     shift = None
     if wanted.offset is not None:
         shift = as_offset(beside.column(wanted.offset), columns.n_rows)
-    table = beside.select(list(wanted.keep)).append_column("mean", [posterior.predict(columns, shift)])
+    table = beside.select(list(wanted.keep))
+    if posterior.family.labelled and not posterior.family.binary:
+        return with_classes(posterior, columns, table, wanted.level)
+    table = table.append_column("mean", [posterior.predict(columns, shift)])
     if wanted.level is not None:
         low, high = posterior.interval(columns, wanted.level, shift).T
         table = table.append_column("low", [np.ascontiguousarray(low)])
         table = table.append_column("high", [np.ascontiguousarray(high)])
     return table
+
+
+def written_columns(posterior: Posterior, level: float | None) -> list[str]:
+    """Names of the columns of predictions."""
+    kinds = ["mean"] if level is None else ["mean", "low", "high"]
+    if posterior.family.binary or not posterior.family.labelled:
+        return kinds
+    kinds[0] = "probability"
+    return [f"{kind}_{label}" for label in posterior.family.outputs or () for kind in kinds] + ["class"]
+
+
+def with_classes(posterior: Posterior, rows: Any, table: pa.Table, level: float | None) -> pa.Table:
+    """Table with the probability of every class, its credible interval if there is a level, and the class."""
+    import pyarrow as pa
+
+    probability = posterior.predict(rows)
+    ends: Any = None if level is None else posterior.interval(rows, level)
+    names = iter(written_columns(posterior, level))
+    for c in range(probability.shape[1]):
+        table = table.append_column(next(names), [np.ascontiguousarray(probability[:, c])])
+        for end in range(0 if ends is None else 2):
+            table = table.append_column(next(names), [np.ascontiguousarray(ends[:, c, end])])
+    labels = posterior.classes or tuple(range(probability.shape[1]))
+    likeliest = pa.array([labels[c] for c in np.argmax(probability, axis=1)])
+    return table.append_column(next(names), likeliest)

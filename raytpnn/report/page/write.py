@@ -15,11 +15,16 @@ import raytpnn
 from raytpnn.posterior.compared import comparison_of
 from raytpnn.posterior.survival.posterior import SurvivalPosterior
 from raytpnn.report import html
-from raytpnn.report.page.sections.answer import answers
+from raytpnn.report.page.sections.answer import Answer, answers
 from raytpnn.report.page.sections.convergence import convergence_section
 from raytpnn.report.page.sections.effects import effects_section
 from raytpnn.report.page.sections.fit import fit_section, one_line
 from raytpnn.report.page.sections.importance import importance_section
+from raytpnn.report.page.sections.outputs import (
+    answers_of_outputs,
+    classes_section,
+    output_sections,
+)
 from raytpnn.report.page.sections.quality import quality_section
 from raytpnn.report.page.sections.selected import SELECTED, selected_section
 from raytpnn.report.page.sections.selection import selection_table
@@ -122,7 +127,7 @@ def report_html(
     fdr: float | None = None,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
-    template = page_template()
+    page_template()
     # Of very many draws some are enough for drawings, scores and rows.
     few = post.thin(MOST_DRAWS) if post.draws.n_draws > MOST_DRAWS else post
     looked_at = choose_rows(few, X, y, offset)
@@ -131,12 +136,31 @@ def report_html(
         pick(looked_at, rows)
     target = target or post.config.get("target_name") or "the response"
     data = data or post.config.get("data_name")
+    classes = post.family.labelled and not post.family.binary
     verdict = verdict_of(comparison_of(post), post.diagnostics())
+    result = None
+    if not classes and not times:
+        result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
+    if post.outputs is not None:
+        sections = [
+            *output_sections(post, few),
+            classes_section(few) if result is None else quality_section(few, result),
+            *([] if validation is None else [validation_section(validation)]),
+            convergence_section(post, verdict),
+            fit_section(post),
+        ]
+        return page(
+            answers_of_outputs(post, result, verdict, target),
+            sections,
+            title,
+            one_line(post, target, data),
+            target,
+        )
     if isinstance(few, SurvivalPosterior):
         seen = assess_survival(few, X, y, offset)
         told, quality = survival_answers(few, seen, verdict, target), survival_section(seen)
     else:
-        result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
+        assert result is not None
         told = answers(post, result, verdict, target, validation)
         quality = quality_section(few, result)
     sections = [
@@ -150,6 +174,12 @@ def report_html(
         convergence_section(post, verdict),
         fit_section(post),
     ]
+    return page(told, sections, title, one_line(post, target, data), target)
+
+
+def page(found: list[Answer], sections: list[str], title: str | None, summary: str, target: str) -> str:
+    """Put answers and sections into the template."""
+    template = page_template()
     folder = files("raytpnn.report.page")
     script = (folder / "page.js").read_text(encoding="utf-8")
     return template.render(
@@ -159,8 +189,8 @@ def report_html(
         script_hash=html_safe(
             f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
         ),
-        summary=one_line(post, target, data),
-        answers=told,
+        summary=summary,
+        answers=found,
         links=[link(section) for section in sections],
         sections=html_safe("\n".join(sections)),
         footer=f"Written by raytpnn {raytpnn.__version__}.",

@@ -16,9 +16,9 @@ from raytpnn.storage.formats.manifest import writer_of
 
 __all__ = ["CHAIN_FORMAT", "READABLE", "refuse_other_format"]
 
-CHAIN_FORMAT = 3
+CHAIN_FORMAT = 4
 # Formats whose chains go on as they began: `engine/older_records.py` turns their records into today's.
-READABLE = (1, 2, CHAIN_FORMAT)
+READABLE = (1, 2, 3, CHAIN_FORMAT)
 
 
 def refuse_other_format(manifest: dict[str, Any], where: str) -> None:

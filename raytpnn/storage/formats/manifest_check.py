@@ -57,13 +57,13 @@ def check_manifest(manifest: dict[str, Any]) -> None:
 
 
 def check_classes(classes: Any) -> None:
-    """Raise unless classes are two labels, or none."""
+    """Raise unless classes are two or more labels, or none."""
     if classes is None:
         return
     plain = isinstance(classes, list) and all(isinstance(one, str | int | float) for one in classes)
-    if not plain or len(classes) != 2:
+    if not plain or len(classes) < 2:
         raise ValueError(
-            f"classes is {classes!r:.60}, but must be null or two texts, numbers or truth values"
+            f"classes is {classes!r:.60}, but must be null or at least two texts, numbers or truth values"
         )
 
 

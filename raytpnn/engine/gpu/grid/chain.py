@@ -140,7 +140,7 @@ class GridChain(Chain):
         rows = GridRows(sets, self.settings, work, tables, gram, exchange)
         # An error in any pass ends the chain's sweep.
         rows.control = self._control
-        work.fit, work.trial_fit = FIT, TRIAL
+        work.fits, work.fit, work.trial_fit = FIT, FIT, TRIAL
         self._callbacks.append(place_callback(work, rows))
         return rows
 

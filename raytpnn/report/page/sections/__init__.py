@@ -7,6 +7,7 @@ convergence  Did it converge.
 effects      How each effect looks.
 fit          What was fitted.
 importance   What matters.
+outputs      Families of several outputs: what matters for each of them.
 quality      How good is it.
 selection    Which effects are real: a table for the page.
 selected     Effects that were selected as real.

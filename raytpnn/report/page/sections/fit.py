@@ -62,8 +62,13 @@ def data_rows(post: Posterior) -> list[tuple[str, str]]:
     """Rows of the table about the data."""
     rows = [("Response", post.family.description)]
     if post.classes is not None:
-        zero, one = (shorten(str(label), 40) for label in post.classes)
-        rows.append(("Classes", f"{one} against {zero}; {percent(float(np.mean(post.y)))} are {one}"))
+        labels = [shorten(str(label), 40) for label in post.classes]
+        if len(labels) == 2:
+            told = f"{labels[1]} against {labels[0]}; {percent(float(np.mean(post.y)))} are {labels[1]}"
+        else:
+            shares = np.bincount(post.y.astype(np.int64), minlength=len(labels)) / len(post.y)
+            told = ", ".join(f"{name} ({percent(p)})" for name, p in zip(labels, shares, strict=True))
+        rows.append(("Classes", told))
     elif isinstance(post, SurvivalPosterior):
         events = int(np.sum(post.times > 0.0))
         rows.append(("Persons, and events", f"{len(post.times):,} and {events:,}"))
