@@ -26,10 +26,13 @@ class Response:
         Finite; 0 and 1 for bernoulli; times that were cut short are negative.
     classes : tuple of values, or None
         What 0, 1, ... stand for, of families whose responses are classes: bool, int, float or str.
+    name : str, optional
+        What people call it.
     """
 
     values: np.ndarray
     classes: tuple[Any, ...] | None = None
+    name: str | None = None
 
 
 def as_response(y: Any, family: Family, n_rows: int) -> Response:

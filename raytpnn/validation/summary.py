@@ -23,7 +23,7 @@ LEADING = 20
 SIMULATIONS = 200
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
     """Results of `raytpnn.cross_validate`.
 
@@ -44,6 +44,13 @@ class CrossValidation:
     scheme: Scheme
     family: str
     classes: tuple | None = None
+
+    def __str__(self) -> str:
+        from raytpnn.validation.text import to_markdown
+
+        return to_markdown(self)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -22,7 +22,7 @@ def test_demo_shows_progress_convergence_score_and_components():
     result = run("demo", "--chains", "2", "--warmup", "150", "--draws", "100")
     assert result.returncode == 0, result.stderr
     assert "sampling: 250 sweeps" in result.stderr
-    for text in ("R-hat", "held-out RMSE", "Leading components", "bmi"):
+    for text in ("R-hat", "held-out RMSE", "Leading effects", "bmi"):
         assert text in result.stdout
 
 

@@ -72,7 +72,7 @@ def test_fit_says_what_it_does_and_what_came_of_it(price):
     assert "family gaussian: numbers" in done.stderr
     assert "120 rows, 3 columns to predict 'price' by" in done.stderr
     assert "sampling: 120 sweeps per chain, 60 of them warm-up" in done.stderr
-    for text in ("Did it converge?", "Leading components", "size", f"raytpnn report {out}"):
+    for text in ("Did it converge?", "Leading effects", "size", f"raytpnn report {out}"):
         assert text in done.stdout
 
 
@@ -80,6 +80,7 @@ def test_flags_override_the_config_file(price):
     config = raytpnn.load(price[0]).config
     assert (config["chains"], config["warmup"], config["draws"]) == (2, 60, 60)
     assert (config["prior"]["K_max"], config["moves"]["M"], config["executor"]) == (20, 4, "threads")
+    assert config["target_name"] == "price", "known wherever the run is loaded"
 
 
 def test_draws_are_those_of_the_library(price, folder):

@@ -24,7 +24,7 @@ import raytpnn
 
 PAGES = (
     "README.md",
-    *sorted(f"examples/guide/{page.name}" for page in (ROOT / "examples/guide").glob("*.md")),
+    *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "examples/guide").rglob("*.md")),
 )
 SHORTER = {
     "chains=16": "chains=2",

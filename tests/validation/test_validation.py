@@ -71,6 +71,11 @@ def table_of(found):
     return found.scores()["pooled"]
 
 
+def test_it_is_shown_in_a_few_lines(result):
+    assert str(result) == repr(result) == to_markdown(result)
+    assert "log_density=[" not in str(result)
+
+
 def test_files_of_the_summary(result):
     found, out = result
     assert (out / "cv" / "summary.md").read_text() == to_markdown(found)

@@ -80,7 +80,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
                 percent(row["probability_above"]),
                 f"{way} ({percent(row['direction_probability'])})" if way else "",
                 f"{row['q_value']:.2g}",
-                Text(shorten(row["group"], LONGEST)),
+                Text(shorten(row["group"], LONGEST) if row["group"] else "-"),
             ]
             shown.add_row(*cells, *([percent(row["stability"])] if "stability" in row else []))
         console.print(shown)

@@ -107,6 +107,7 @@ def told_source(options: FitFlags) -> Source:
 
 def arguments_of(options: FitFlags, source: Source) -> dict[str, Any]:
     """What `raytpnn.sample` is called with."""
+    from dataclasses import replace
     from functools import partial
 
     from raytpnn.cli.inputs.running import resources_of
@@ -114,6 +115,7 @@ def arguments_of(options: FitFlags, source: Source) -> dict[str, Any]:
 
     resources = resources_of(options["executor"], options)
     from raytpnn.chains.observe.progress import make_reporter
+    from raytpnn.data.response import Response
     from raytpnn.engine.precompile import is_cached
     from raytpnn.storage.places.place import Place
 
@@ -125,7 +127,7 @@ def arguments_of(options: FitFlags, source: Source) -> dict[str, Any]:
     passed_on = {name: value for name, value in options.items() if name in SAMPLE.options}
     return passed_on | {
         "X": source.X,
-        "y": source.y,
+        "y": replace(source.y, name=options["target"]) if isinstance(source.y, Response) else source.y,
         "family": source.family,
         "sample_weight": source.weight,
         "offset": source.offset,

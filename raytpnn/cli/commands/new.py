@@ -17,7 +17,8 @@ data = {data}
 target = {target}
 out = {out}
 
-# The target: gaussian (numbers), bernoulli (two classes), poisson (counts); found by looking if not given.
+# What the target is, such as gaussian (numbers), bernoulli (two classes), multinomial (several), poisson (counts);
+# found by looking if not given. `raytpnn fit --help` has all.
 # family = "gaussian"
 # The class that is modelled, of two or more.
 # positive = "yes"

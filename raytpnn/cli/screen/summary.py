@@ -39,6 +39,7 @@ def conclude(post: Any, run: str, target_rhat: float | None, target_ess: float |
     name = shlex.quote(shown(run))
     commands = {
         f"raytpnn report {name}": "one HTML page about all of it",
+        f"raytpnn effects {name}": "which effects are real",
         f"raytpnn diagnose {name}": "the chains one by one",
         f"raytpnn predict {name} DATA --out FILE": "predictions with intervals",
     }
@@ -63,14 +64,14 @@ def kept_words(post: Any) -> str:
 
 
 def components_table(post: Any, console: Any, most: int) -> None:
-    """Print the leading components."""
+    """Print the leading effects, levels of a column together."""
     from rich.text import Text
 
     from raytpnn.report.names import latent_unit, percent, shorten
 
-    components = post.components()
-    tell(console, f"Leading components of {len(components):,}")
-    table = new_table("component", "order", "importance", f"{PERCENT} interval", "inclusion")
+    components = post.components(by="column")
+    tell(console, f"Leading effects of {len(components):,}")
+    table = new_table("effect", "order", "importance", f"{PERCENT} interval", "inclusion")
     for row in components.head(most).itertuples():
         table.add_row(
             Text(shorten(" x ".join(row.component), LONGEST_NAME)),
@@ -80,6 +81,6 @@ def components_table(post: Any, console: Any, most: int) -> None:
             percent(row.inclusion),
         )
     console.print(table)
-    what = "importance: root mean square of the component over the training rows, in"
+    what = "importance: root mean square of the effect over the training rows, in"
     tell(console, f"{what} {latent_unit(post)}")
     tell(console, f"inclusion: probability that it is above {figure(post.negligible)}, more than noise makes")
