@@ -17,8 +17,8 @@ data = {data}
 target = {target}
 out = {out}
 
-# What the target is: gaussian (numbers), bernoulli (two classes), multinomial (several), poisson (counts) ...
-# Found by looking if not given. `raytpnn fit --help` has all.
+# What the target is: gaussian (numbers), bernoulli (two classes), multinomial (several), poisson (counts);
+# `raytpnn fit --help` has the others. Found by looking if not given.
 # family = "gaussian"
 # The class that is modelled, of two or more.
 # positive = "yes"

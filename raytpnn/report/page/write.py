@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
+from raytpnn.families.outputs import OneOutput
 from raytpnn.posterior.compared import comparison_of
+from raytpnn.posterior.selection.select import FEWEST_ROWS
 from raytpnn.posterior.survival.posterior import SurvivalPosterior
 from raytpnn.report import html
 from raytpnn.report.page.sections.answer import Answer, answers
@@ -59,7 +61,7 @@ def write_report(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -87,9 +89,10 @@ def write_report(
     target, data : str, optional
         Names of the response and of the data; those that the fit knows if not given.
     selected : DataFrame, optional
-        Effects that were selected as real, for a section of their own: its columns are shown as they are.
+        Effects that were selected otherwise, for the section on real effects: its columns are shown as they
+        are, and `fdr` is not used.
     fdr : float, optional
-        False discovery rate at which effects are selected for that section, by `post.select_genes`.
+        False discovery rate at which effects are selected, by `post.select_genes`; None selects none.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def report_html(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     page_template()
@@ -156,17 +159,21 @@ def report_html(
             one_line(post, target, data),
             target,
         )
+    enough = int((post.weight > 0.0).sum()) >= FEWEST_ROWS
+    # The rate of false discoveries was not measured for times, or for one output of several.
+    enough = enough and not times and not isinstance(post.family, OneOutput)
+    effects = post.select_genes(fdr) if enough and fdr and selected is None else None
     if isinstance(few, SurvivalPosterior):
         seen = assess_survival(few, X, y, offset)
         told, quality = survival_answers(few, seen, verdict, target), survival_section(seen)
     else:
         assert result is not None
-        told = answers(post, result, verdict, target, validation)
+        told = answers(post, result, verdict, target, validation, effects)
         quality = quality_section(few, result)
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
-        *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
+        *([] if effects is None else [html.section("selected", SELECTED, [selection_table(post, effects)])]),
         importance_section(post),
         *([rows_section(few, looked_at, rows)] if not times and (rows is None or len(rows)) else []),
         quality,
