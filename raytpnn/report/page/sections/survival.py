@@ -121,7 +121,7 @@ def survival_answers(
         steps.append("Check it on rows held out: `raytpnn fit ... --cv 5x2`, or `raytpnn.cross_validate`.")
     steps.append("Curves of new rows: `post.survival(X_new, times)`; medians: `raytpnn predict`.")
     return [
-        Answer("What was found?", found(post, target)),
+        Answer("What was found?", found(post, target, None)),
         Answer("How good is it?", good, state),
         Answer("Can I trust it?", trust, verdict.state),
         Answer("What to do next?", steps[:3]),
