@@ -147,7 +147,15 @@ def main() -> None:
             )
     put_report(place, post.thin(options.report_draws), f"{options.target} in {data.source}", found)
     tell(f"everything is in {options.out}: report.html, genes.csv" + (", cv/summary.md" if found else ""))
-    shown = ["rank", "gene", "accession", "importance", "inclusion_any", "direction", "direction_probability"]
+    shown = [
+        "rank",
+        "gene",
+        "accession",
+        "importance",
+        "share_of_draws_any",
+        "direction",
+        "direction_probability",
+    ]
     print(genes[shown].head(20).to_string(index=False, float_format="{:.3f}".format))
     if found is not None:
         print("\n" + to_markdown(found))

@@ -47,11 +47,11 @@ def outcome(post: raytpnn.Posterior, chosen: list[int]) -> tuple[float, float, f
     truth = {post.encoder.input_names[j] for j in chosen}
     right = np.array([set(component) == truth for component in table["component"]], bool)
     false = np.array([not set(component) <= truth for component in table["component"]], bool)
-    largest = float(table["inclusion"][false].max()) if false.any() else 0.0
+    largest = float(table["share_of_draws"][false].max()) if false.any() else 0.0
     if not right.any():
         return np.nan, 0.0, largest
     at = int(np.argmax(right))
-    return at + 1.0, float(table["inclusion"].iloc[at]), largest
+    return at + 1.0, float(table["share_of_draws"].iloc[at]), largest
 
 
 def main() -> None:

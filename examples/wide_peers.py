@@ -127,7 +127,7 @@ def control(name: str, X: np.ndarray, y: np.ndarray, options: argparse.Namespace
             seed=number,
             executor="threads",
         )
-        inclusion = post.components()["inclusion"]
+        inclusion = post.components()["share_of_draws"]
         share = np.array([0.0, *leading_features(post).values()])
         components.append(int(np.sum(inclusion > 0.5)))
         features.append(int(np.sum(share > 0.5)))

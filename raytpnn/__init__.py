@@ -30,6 +30,7 @@ _HOMES = {
     "read_annotation": "raytpnn.expression.annotation",
     "prepare": "raytpnn.data.preparation",
     "write_report": "raytpnn.report.page.write",
+    "write_to_anndata": "raytpnn.posterior.selection.anndata_table",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
 }
@@ -56,6 +57,7 @@ __all__ = [
     "status",
     "tune",
     "write_report",
+    "write_to_anndata",
 ]
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from raytpnn.expression.expression import read_expression
     from raytpnn.model.prior import Prior
     from raytpnn.posterior.posterior import Posterior
+    from raytpnn.posterior.selection.anndata_table import write_to_anndata
     from raytpnn.posterior.storage import load
     from raytpnn.posterior.verdict import ConvergenceWarning
     from raytpnn.report.page.write import write_report

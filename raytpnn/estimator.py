@@ -333,7 +333,8 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
 
     def predict(self, X: Any, offset: Any = None) -> np.ndarray:
         """More probable class of every row, (n,)."""
-        return self.classes_[np.argmax(self.predict_proba(X, offset), axis=1)]
+        likeliest = np.argmax(self.predict_proba(X, offset), axis=1)
+        return self.classes_[likeliest]
 
 
 def checked_response(y: Any, estimator: str) -> np.ndarray:

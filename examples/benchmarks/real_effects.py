@@ -7,7 +7,8 @@
 
 Settings: additive data of `examples/inclusion.py` (120 x 3, 200 x 10); 200 rows of 50 features with
 neighbours correlated at 0, .5 or .9 (four main effects and a pure interaction); the paper's f1 to f3 with
-1,000 rows; 100 rows of 2,000 or 54,675 features in correlated blocks of five (three main effects and a pair);
+1,000 rows; 100 rows of 2,000 or 54,675 features in blocks of five,
+correlated at .5, .7 or .9 within (three main effects and a pair);
 pure noise; and four expression sets with permuted labels.
 
 Methods, all at a nominal 10%:
@@ -21,7 +22,7 @@ boruta    XGBoost with shadow features, 20 rounds, Shapley values (extra `xgboos
 
 Rates and powers are of effects (select, bayes) and of features (all): a feature is true if some true effect
 holds it. A group counts as true if a member is. Errors are Monte Carlo standard errors. With --json the
-outcome of every data set is appended to a file.
+outcome of every data set is appended to a file, and data sets that it holds are not done again.
 """
 
 from __future__ import annotations
@@ -74,6 +75,20 @@ def additive(n: int, p: int) -> Callable[[int], Case]:
     return case
 
 
+def of_family(n: int, p: int, family: str) -> Callable[[int], Case]:
+    """Classes or counts with three main effects on the scale of the link."""
+
+    def case(number: int) -> Case:
+        rng = np.random.default_rng([n, p, number, 7])
+        X = rng.random((n, p))
+        f = np.sin(2.0 * np.pi * X[:, 0]) + 2.0 * (X[:, 1] - 0.5) + 1.5 * (X[:, 2] > 0.5) - 0.75
+        classes = family == "bernoulli"
+        y = rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * f)) if classes else rng.poisson(np.exp(0.6 * f + 0.7))
+        return Case(X, y.astype(float), frozenset([(0,), (1,), (2,)]), family)
+
+    return case
+
+
 def correlated(n: int, p: int, rho: float) -> Callable[[int], Case]:
     """Neighbours correlated at rho, four main effects and a pure interaction at random places."""
     from scipy.stats import norm
@@ -104,14 +119,14 @@ def paper(name: str, n: int) -> Callable[[int], Case]:
     return case
 
 
-def wide(n: int, p: int) -> Callable[[int], Case]:
-    """Blocks of five features correlated at .5; three main effects and a pair, in different blocks."""
+def wide(n: int, p: int, rho: float = 0.5) -> Callable[[int], Case]:
+    """Blocks of five features correlated at rho; three main effects and a pair, in different blocks."""
     from scipy.stats import norm
 
     def case(number: int) -> Case:
         rng = np.random.default_rng([n, p, number])
         shared = np.repeat(rng.normal(size=(n, -(-p // 5))), 5, axis=1)[:, :p]
-        Z = np.sqrt(0.5) * shared + np.sqrt(0.5) * rng.normal(size=(n, p))
+        Z = np.sqrt(rho) * shared + np.sqrt(1.0 - rho) * rng.normal(size=(n, p))
         a, b, c, d, e = (int(5 * block) for block in rng.permutation(p // 5)[:5])
         u = norm.cdf(Z[:, [a, b, c, d, e]]) - 0.5
         f = 3.0 * u[:, 0] - 3.0 * u[:, 1] + 3.0 * u[:, 2] + 12.0 * u[:, 3] * u[:, 4]
@@ -134,6 +149,9 @@ def noise(n: int, p: int) -> Callable[[int], Case]:
 SETTINGS: dict[str, Callable[[int], Case]] = {
     "additive-120x3": additive(120, 3),
     "additive-200x10": additive(200, 10),
+    "additive-100x45": additive(100, 45),
+    "classes-300x10": of_family(300, 10, "bernoulli"),
+    "counts-300x10": of_family(300, 10, "poisson"),
     "correlated-0": correlated(200, 50, 0.0),
     "correlated-5": correlated(200, 50, 0.5),
     "correlated-9": correlated(200, 50, 0.9),
@@ -141,10 +159,13 @@ SETTINGS: dict[str, Callable[[int], Case]] = {
     "f2": paper("f2", 1000),
     "f3": paper("f3", 1000),
     "wide-2000": wide(100, 2000),
+    "wide-2000-7": wide(100, 2000, 0.7),
+    "wide-2000-9": wide(100, 2000, 0.9),
     "wide-54675": wide(100, 54_675),
     "noise-120x3": noise(120, 3),
     "noise-200x50": noise(200, 50),
     "noise-100x2000": noise(100, 2000),
+    "noise-100x54675": noise(100, 54_675),
 }
 EXPRESSION = ("gse4107", "bladderbatch", "golub_leukemia", "alon_colon")
 
@@ -177,15 +198,14 @@ def feature_sizes(post: raytpnn.Posterior, p: int) -> np.ndarray:
 
 def by_select(post: raytpnn.Posterior, case: Case, number: int, options: argparse.Namespace) -> list[Effect]:
     place = {name: j for j, name in enumerate(post.names)}
-    table = post.select(RATE)
-    # A group stands for the true one of its members, if there is one.
+    table = post.select(RATE, max_order=options.max_order)
+    # A group stands for a true effect of its members, if there is one.
     found = []
-    for own, order in zip(table["component"], table["order"], strict=True):
+    for own, order, group in zip(table["component"], table["order"], table["group"], strict=True):
         effect = tuple(place[name] for name in own)
-        if len(effect) > order:
-            true = [(j,) for j in effect if (j,) in case.truth]
-            effect = true[0] if true else effect[:1]
-        found.append(effect)
+        members = {place[name] for name in group}
+        true = [other for other in case.truth if len(other) == order and members.issuperset(other)]
+        found.append(effect if effect in true else true[0] if true else effect[:order])
     return list(dict.fromkeys(found))
 
 
@@ -269,6 +289,7 @@ METHODS = {
     "boruta": by_boruta,
 }
 OF_EFFECTS = ("select", "bayes")
+NEED_FIT = {"select", "bayes", "permute"}
 
 
 def outcome(found: list[Effect], case: Case) -> dict[str, float]:
@@ -296,53 +317,77 @@ def expression_case(name: str, number: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def permuted_labels(options: argparse.Namespace) -> None:
+    """How often effects are selected where there are none; what the file holds is not done again."""
     print("| data | permutations | with a selection |\n| --- | --- | --- |")
-    for name in EXPRESSION:
-        hits = []
-        for number in range(options.first, options.first + options.sets):
+    for name in options.data:
+        rows = [row for row in outcomes(options.json) if row["setting"] == name]
+        done = {row["data_set"] for row in rows}
+        for number in set(range(options.first, options.first + options.sets)) - done:
             X, y = expression_case(name, number)
             case = Case(X, y, frozenset(), "bernoulli")
-            hits.append(len(fit(case, number, options).select(RATE)) > 0)
-        print(f"| {name} | {len(hits)} | {np.mean(hits):.0%} |", flush=True)
+            found = fit(case, number, options).select(RATE, max_order=options.max_order)
+            line = {"setting": name, "method": "permuted", "data_set": number, "any": float(len(found) > 0)}
+            rows.append(line | {"found": [list(own) for own in found["component"]]})
+            if options.json:
+                with open(options.json, "a") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+        print(f"| {name} | {len(rows)} | {np.mean([row['any'] for row in rows]):.0%} |", flush=True)
 
 
 def leading(options: argparse.Namespace) -> None:
     """Share of 20 leading genes that two random halves of the samples have in common."""
     from raytpnn.posterior.selection.resamples import fits_of_halves
 
-    print("| data | pairs of halves | by importance | by p-value |\n| --- | --- | --- | --- |")
-    for name in EXPRESSION[1:]:
+    print("| data | pairs of halves | by importance | by `unexplained` |\n| --- | --- | --- | --- |")
+    for name in options.data:
         X, _ = expression_case(name, 0)
         target = pd.read_csv(Path(os.environ["RAYTPNN_DATA"]) / f"{name}_samples.csv")["target"]
         post = fit(Case(X, target.to_numpy(), frozenset(), "bernoulli"), 0, options)
         found = []
         for half in fits_of_halves(post, 2 * options.sets):
             sizes = feature_sizes(half, half.bins.n_features)
-            table = half.select(1.0, max_order=1)
-            singles = [own[0] for own, group in zip(table["component"], table["group"], strict=True) if group]
-            names = [half.names[j] for j in np.argsort(-sizes)[:20]]
-            found.append((set(names), set(list(dict.fromkeys(singles))[:20])))
+            pooled = half.unexplained(1, top=20)["component"]
+            found.append(({half.names[j] for j in np.argsort(-sizes)[:20]}, {own[0] for own in pooled}))
         pairs = [(found[i], found[i + 1]) for i in range(0, len(found), 2)]
         common = np.mean([[len(a & b) / 20 for a, b in zip(x, y, strict=True)] for x, y in pairs], axis=0)
         print(f"| {name} | {len(pairs)} | {common[0]:.2f} | {common[1]:.2f} |", flush=True)
 
 
 def measure(setting: str, options: argparse.Namespace) -> None:
-    rows: dict[str, list[dict[str, float]]] = {method: [] for method in options.methods}
+    """Every data set by every method; what the file holds already is not done again."""
+    kept = outcomes(options.json)
+    done = {(row["method"], row["data_set"]) for row in kept if row["setting"] == setting}
+    rows = [row for row in kept if row["setting"] == setting and row["method"] in options.methods]
     for number in range(options.first, options.first + options.sets):
+        missing = [method for method in options.methods if (method, number) not in done]
+        if not missing:
+            continue
         case = SETTINGS[setting](number)
-        post = fit(case, number, options)
-        for method in options.methods:
-            begin = time.perf_counter()
+        post = fit(case, number, options) if NEED_FIT.intersection(missing) else None
+        for method in missing:
+            begin = time.process_time()
             found = METHODS[method](post, case, number, options)
-            result = outcome(found, case) | {"seconds": time.perf_counter() - begin}
-            rows[method].append(result)
+            seconds = time.process_time() - begin
+            line = {"setting": setting, "method": method, "data_set": number, **outcome(found, case)}
+            rows.append(line | {"seconds": seconds, "found": [list(own) for own in found]})
             if options.json:
                 with open(options.json, "a") as file:
-                    line = {"setting": setting, "method": method, "data_set": number, **result}
-                    file.write(json.dumps(line | {"found": [list(own) for own in found]}) + "\n")
-    for method, results in rows.items():
-        print(table_line(setting, method, pd.DataFrame(results)), flush=True)
+                    file.write(json.dumps(rows[-1]) + "\n")
+    show(rows)
+
+
+def outcomes(path: str | None) -> list[dict]:
+    """Outcomes that a file holds, those of a data set once."""
+    if path is None or not os.path.exists(path):
+        return []
+    lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    return list({(line["setting"], line["method"], line["data_set"]): line for line in lines}.values())
+
+
+def show(rows: list[dict]) -> None:
+    if rows:
+        for (setting, method), results in pd.DataFrame(rows).groupby(["setting", "method"], sort=False):
+            print(table_line(str(setting), str(method), results), flush=True)
 
 
 def table_line(setting: str, method: str, results: pd.DataFrame) -> str:
@@ -372,8 +417,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["select", "bayes", "lasso"], choices=METHODS)
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="number of the first data set")
+    parser.add_argument("--max-order", type=int, default=3, help="of effects that are tested")
     parser.add_argument("--chains", type=int, default=2)
     parser.add_argument("--sweeps", type=int, default=500, help="of warm-up, and as many draws")
+    parser.add_argument(
+        "--data", nargs="+", default=EXPRESSION, choices=EXPRESSION, help="of 'permuted', 'leading'"
+    )
     parser.add_argument("--json", help="file to which every outcome is appended; 'table' reads it")
     options = parser.parse_args()
     if options.setting == ["permuted"]:
@@ -384,10 +433,7 @@ def main() -> None:
         return
     print(HEADER)
     if options.setting == ["table"]:
-        kept = pd.read_json(options.json, lines=True)
-        kept = kept.drop_duplicates(["setting", "method", "data_set"], keep="last")
-        for (setting, method), results in kept.groupby(["setting", "method"], sort=False):
-            print(table_line(str(setting), str(method), results))
+        show([row for row in outcomes(options.json) if row["method"] in METHODS])
         return
     for setting in SETTINGS if "all" in options.setting else options.setting:
         measure(setting, options)

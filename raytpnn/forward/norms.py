@@ -41,8 +41,8 @@ class Norms:
     negligible: float = 0.0
 
     @property
-    def inclusion(self) -> np.ndarray:
-        """Posterior probability that each component is larger than what is negligible."""
+    def share_of_draws(self) -> np.ndarray:
+        """Share of draws in which each component is larger than what is negligible."""
         larger = np.bincount(self.component, self.norm > self.negligible, minlength=self.n_components)
         return larger / self.n_draws
 

@@ -115,9 +115,10 @@ class Fitted:
 
         The standard error is that of a constant estimated from all training rows, 1 / sqrt(information); for
         gaussian the standard deviation of the noise over sqrt(n). An effect of four of them lowers the
-        deviance by 16.
+        deviance by 16. Of several outputs, the largest.
         """
-        self.refuse_outputs("negligible")
+        if self.family.outputs is not None:
+            return max(self.output(name).negligible for name in self.family.outputs)
         nuisance = float(np.mean(self.draws.nuisance))
         information = self.weight.sum() / (1.0 if self.family.dispersion_in_rows else nuisance)
         if information > 0.0:

@@ -241,7 +241,7 @@ class Posterior(Fitted):
         -------
         DataFrame
             component (tuple of names), order, importance (posterior mean), importance_low, importance_high,
-            inclusion (share of draws in which the component is larger than `negligible`, four standard
+            share_of_draws (share of draws in which the component is larger than `negligible`, four standard
             errors: a draw holds many tiny terms, and that one of them is on a feature is no evidence). It is
             no error rate: `select` says which effects are real. Several outputs: by `output`.
         """

@@ -166,8 +166,8 @@ class CrossValidation:
         Returns
         -------
         DataFrame
-            feature; inclusion (mean over fits of the probability that it is not negligible), inclusion_low
-            and inclusion_high (least and most of any fit); confident (share of fits with more than 0.5);
+            feature; share_of_draws (in which it is not negligible, mean over fits), share_of_draws_low and
+            share_of_draws_high (least and most of any fit); confident (share of fits with more than 0.5);
             leading (share of fits in which it is among the 20 first); by_chance (mean over fits of permuted
             responses, if there are any).
         """
@@ -180,9 +180,9 @@ class CrossValidation:
         table = pd.DataFrame(
             {
                 "feature": pd.Series(names, dtype=object),
-                "inclusion": share.mean(axis=0),
-                "inclusion_low": share.min(axis=0, initial=1.0),
-                "inclusion_high": share.max(axis=0, initial=0.0),
+                "share_of_draws": share.mean(axis=0),
+                "share_of_draws_low": share.min(axis=0, initial=1.0),
+                "share_of_draws_high": share.max(axis=0, initial=0.0),
                 "confident": (share > CONFIDENT).mean(axis=0),
                 "leading": [np.mean([name in leaders for leaders in first]) for name in names],
             }
@@ -191,7 +191,7 @@ class CrossValidation:
             table["by_chance"] = [
                 float(np.mean([fit.features.get(name, 0.0) for fit in self.control])) for name in names
             ]
-        return table.sort_values("inclusion", ascending=False, kind="stable", ignore_index=True)
+        return table.sort_values("share_of_draws", ascending=False, kind="stable", ignore_index=True)
 
     def overlap(self) -> float:
         """Mean over pairs of fits of the share that their 20 leading features have in common."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFIDENT", "Fit", "Task", "fit_one", "permuted"]
 
-# Inclusion probability above which a fit is sure of a component or a feature.
+# Share of draws above which a fit is sure of a component or a feature.
 CONFIDENT = 0.5
-# Features and components that a fit keeps note of: those above this inclusion, and at most so many.
+# Features and components that a fit keeps note of: those in more draws than this share, and at most so many.
 NOTED, MOST_NOTED = 0.01, 200
 # Marks the streams of random numbers of permutations.
 PERMUTATION_STREAM = 7919
@@ -63,7 +63,7 @@ class Fit:
     features : dict of str to float
         Share of draws that hold a feature, of the leading ones; by gene where genes are known.
     components : list of [list of str, float]
-        Leading components, by encoded feature, with their inclusion probability.
+        Leading components, by encoded feature, with the share of draws that they are in.
     n_features : int
         Encoded features.
     terms, sigma_beta2 : float
@@ -176,15 +176,15 @@ def leading_features(post: Posterior) -> dict[str, float]:
     # Two probes of one gene in one component count once.
     pairs = {(i, number[names[f]]): None for i, features in enumerate(sets) for f in features}
     component, owner = np.array(list(pairs), np.int64).reshape(-1, 2).T
-    share = gathered(post.norms, component, owner, len(number)).inclusion
+    share = gathered(post.norms, component, owner, len(number)).share_of_draws
     order = np.argsort(-share, kind="stable")[:MOST_NOTED]
     labels = list(number)
     return {labels[i]: float(share[i]) for i in order if share[i] > NOTED}
 
 
 def leading_components(post: Posterior) -> list[list[Any]]:
-    """Components with their inclusion probability, the largest first."""
-    share = post.norms.inclusion
+    """Components with the share of draws that they are in, the largest first."""
+    share = post.norms.share_of_draws
     order = np.argsort(-share, kind="stable")[:MOST_NOTED]
     sets, names = post.ensemble.components, post.bins.names
     return [[[names[f] for f in sets[i]], float(share[i])] for i in order if share[i] > NOTED]

@@ -52,14 +52,14 @@ def sentences(result: CrossValidation) -> list[str]:
         f"{len(fits)} fits ({result.scheme}); "
         f"{np.mean([fit.terms for fit in fits]):.1f} terms on average. All was fitted to training rows.",
         f"The 20 leading features of two fits have {result.overlap():.0%} in common; "
-        f"{np.mean([fit.confident for fit in fits]):.1f} components a fit have an inclusion above 0.5.",
+        f"{np.mean([fit.confident for fit in fits]):.1f} components a fit are in most of the draws.",
     ]
     if result.control:
         count = len(result.permutations())
         lines.append(
             f"Control: with the response permuted {count} times ({len(result.control)} fits), "
-            f"{result.false_discovery_rate():.1%} of the fits are sure of some component (inclusion above "
-            f"0.5), all of which are false; the score is as good as the true one in "
+            f"{result.false_discovery_rate():.1%} of the fits hold some component in more than half of "
+            f"the draws, all of which are false; the score is as good as the true one in "
             f"{round(result.p_value() * (count + 1)) - 1} of {count} (p = {result.p_value():.3f})."
         )
     if result.binary:
@@ -76,11 +76,11 @@ def to_markdown(result: CrossValidation) -> str:
     for sentence in sentences(result):
         lines += [sentence, ""]
     features = result.features().head(SHOWN_FEATURES).to_dict("records")
-    headings = ["feature", "inclusion", "least", "most", "fits above 0.5", "fits among the 20 first"]
+    headings = ["feature", "in draws", "least", "most", "fits above 0.5", "fits among the 20 first"]
     rows = [
         [
             str(row["feature"]),
-            *(number(row[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")),
+            *(number(row[name]) for name in ("share_of_draws", "share_of_draws_low", "share_of_draws_high")),
             *(f"{row[name]:.0%}" for name in ("confident", "leading")),
         ]
         for row in features

@@ -83,7 +83,7 @@ def test_a_pair_without_main_effects_is_found_and_proposed(tmp_path):
     post = fit(tmp_path / "run")
     table = post.components()
     assert table["component"].iloc[0] == ("x3", "x7")
-    assert table["inclusion"].iloc[0] > 0.9
+    assert table["share_of_draws"].iloc[0] > 0.9
     found = stored(tmp_path / "run", 6)
     # Nothing of it is left to find, but chains hold it.
     assert [3, 7, -1] in found.sets[np.argsort(-found.weight)[:3]].tolist()

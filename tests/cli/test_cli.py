@@ -68,7 +68,7 @@ def test_wrong_use_is_exit_code_2(args, named):
         (("--target", "price", "--drop", "Kind"), "(--drop); did you mean 'kind'?"),
         (("--target", "price", "--weights", "price"), "'price' cannot be both --target and --sample-weight"),
         (("--target", "price", "--drop", "price"), "'price' cannot be both --target and --drop"),
-        (("--target", "kind"), "target 'kind' is text with 3 levels ('ash', 'elm', 'oak')"),
+        (("--target", "kind", "--family", "poisson"), "family 'poisson' needs numbers"),
         (("--target", "sold", "--family", "gaussian"), "target 'sold' cannot be used: y holds the text"),
         (("--target", "age"), "target 'age' cannot be used: y is missing in row 0"),
         (("--target", "price", "--family", "normal"), "normal"),

@@ -116,6 +116,27 @@ def test_counts_are_guessed_and_have_their_exposure(visits):
     assert np.allclose(raytpnn.load(out).offset, frame()["exposure"])
 
 
+@pytest.mark.parametrize("given", [".csv", ".parquet"])
+def test_several_classes_are_guessed_and_predicted(folder, given):
+    data = write(frame(60), folder / f"several{given}")
+    out, predicted = folder / f"several{given[1:]}", folder / "several_out.csv"
+    drop = [option for name in ("id", "price", "sold", "visits", "exposure") for option in ("--drop", name)]
+    done = run("fit", data, "--target", "kind", *drop, *SHORT, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "family multinomial: it is text with 3 levels, 'ash', 'elm', 'oak'" in done.stderr
+    assert "modelling the probabilities of 3 classes: ash, elm, oak" in done.stderr
+    done = run("predict", out, data, "--out", predicted, "--keep", "id", "--level", "0.5")
+    assert done.returncode == 0, done.stderr
+    got, post = pd.read_csv(predicted), raytpnn.load(out)
+    kinds = ("probability", "low", "high")
+    assert list(got.columns) == ["id", *(f"{k}_{c}" for c in post.classes for k in kinds), "class"]
+    expected, ends = post.predict(frame(60)), post.interval(frame(60), 0.5)
+    for c, label in enumerate(post.classes):
+        np.testing.assert_allclose(got[f"probability_{label}"], expected[:, c])
+        np.testing.assert_allclose(got[[f"low_{label}", f"high_{label}"]], ends[:, c])
+    assert list(got["class"]) == [post.classes[c] for c in expected.argmax(axis=1)]
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("given", [".csv", ".feather", ".parquet"])
 def test_predictions_are_those_of_the_library(price, folder, given, ending):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from support.chain_cases import make_case
 
-from raytpnn.engine.moves import langevin
+from raytpnn.engine.moves import langevin, refit_factor
 from raytpnn.engine.moves.options import Moves
+from raytpnn.engine.records import TEMPERATURE
 from raytpnn.engine.reference.execution import evaluate, reference_of
 from raytpnn.engine.rows.row_passes import MOMENTS
 from raytpnn.families.base import DERIVATIVES, LIKELIHOOD
@@ -127,3 +128,20 @@ def test_a_wrong_gradient_would_be_seen():
     published = t / (gamma * c) - s * (weight @ t) / gamma
     np.testing.assert_allclose(numeric[:-1], right, atol=1e-7)
     assert np.abs(numeric[:-1] - published).max() > 0.1
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_evidence_of_a_factor_is_the_integral_over_its_coefficient(temperature):
+    """Up to one constant for all moments: what the steps of a refit compare."""
+    case = make_case("gaussian", prior=PRIOR)
+    state = case.chain.state
+    state.scalar[:4] = [0.2, 0.7, 0.3, 0.4]
+    state.scalar[TEMPERATURE] = temperature
+    moments = [(0.0, 0.5), (0.0, 40.0), (3.0, 5.0), (-8.0, 20.0)]
+    beta = np.linspace(-12.0, 12.0, 40_001)
+    told, true = [], []
+    for dot, norm in moments:
+        told.append(reference_of(refit_factor.log_evidence)(case.settings, state, dot, norm))
+        log_density = temperature / 0.7 * (beta * dot - 0.5 * norm * beta**2) - 0.5 * beta**2 / 0.4
+        true.append(np.log(np.trapezoid(np.exp(log_density), beta)))
+    np.testing.assert_allclose(np.diff(told), np.diff(true), rtol=1e-9)

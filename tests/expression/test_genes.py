@@ -72,7 +72,7 @@ def test_table_of_genes_is_that_of_the_definition(post):
         assert row.order == len(key)
         assert row.importance == pytest.approx(norm.mean(), rel=1e-5)
         assert row.importance_high == pytest.approx(np.quantile(norm, 0.95), rel=1e-5)
-        assert row.inclusion == pytest.approx(np.mean(norm > post.negligible))
+        assert row.share_of_draws == pytest.approx(np.mean(norm > post.negligible))
         moved = slopes[key][slopes[key] != 0]
         if row.order <= 2 and len(moved):
             up = np.mean(moved > 0)
@@ -98,8 +98,10 @@ def test_inclusion_anywhere(post):
     table = post.genes().set_index("gene")
     found, _ = by_hand(post)
     squares = sum(np.mean(f**2, axis=1) for key, f in found.items() if "ABC" in key)
-    assert table.loc["ABC", "inclusion_any"] == pytest.approx(np.mean(np.sqrt(squares) > post.negligible))
-    assert table.loc["ABC", "inclusion_any"] >= table.loc["ABC", "inclusion"]
+    assert table.loc["ABC", "share_of_draws_any"] == pytest.approx(
+        np.mean(np.sqrt(squares) > post.negligible)
+    )
+    assert table.loc["ABC", "share_of_draws_any"] >= table.loc["ABC", "share_of_draws"]
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ def test_components_agree_with_reference(fitted):
         "importance",
         "importance_low",
         "importance_high",
-        "inclusion",
+        "share_of_draws",
     ]
     assert set(table["component"]) == set(expected)
     assert table["importance"].is_monotonic_decreasing
@@ -80,8 +80,8 @@ def test_inclusion_is_the_share_of_draws_above_four_standard_errors(fitted):
     }
     table = post.components()
     for row in table.itertuples():
-        assert row.inclusion == pytest.approx(np.mean(norm[row.component] > post.negligible))
-    assert ((table["inclusion"] > 0.0) & (table["inclusion"] < 1.0)).any()
+        assert row.share_of_draws == pytest.approx(np.mean(norm[row.component] > post.negligible))
+    assert ((table["share_of_draws"] > 0.0) & (table["share_of_draws"] < 1.0)).any()
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "poisson"])
@@ -107,7 +107,7 @@ def test_what_is_negligible_is_four_standard_errors_of_the_link(family):
 def test_nothing_is_evidence_without_data():
     post, _ = random_posterior(np.random.default_rng(9))
     nothing = Posterior(post.draws, post.encoder, post.bins, post.family, post.y, np.zeros(len(post.y)))
-    assert nothing.components()["inclusion"].max() == 0.0
+    assert nothing.components()["share_of_draws"].max() == 0.0
     assert post.components()["importance"].equals(nothing.components()["importance"])
 
 
@@ -132,7 +132,7 @@ def test_terms_of_one_set_in_another_order_are_one_component():
     table = Posterior(draws, post.encoder, post.bins, post.family, post.y).components()
     assert list(table["component"]) == [("age", "income")]
     assert table["importance"][0] == pytest.approx(0.0, abs=1e-6)
-    assert table["inclusion"][0] == 0.0
+    assert table["share_of_draws"][0] == 0.0
 
 
 def test_many_rows_are_thinned(fitted, monkeypatch):

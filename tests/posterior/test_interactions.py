@@ -38,7 +38,7 @@ def test_interactions_agree_with_reference(fitted):
         low, high = np.quantile(norm, [0.1, 0.9])
         assert row.importance_low == pytest.approx(low, rel=1e-5, abs=1e-7)
         assert row.importance_high == pytest.approx(high, rel=1e-5, abs=1e-7)
-        assert row.inclusion == pytest.approx(np.mean(norm > post.negligible))
+        assert row.share_of_draws == pytest.approx(np.mean(norm > post.negligible))
         assert row.components == len(holders[row.pair])
 
 

@@ -129,7 +129,7 @@ def test_importance_bars_and_intervals():
     ends = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
     np.testing.assert_allclose(ends, table[["importance_low", "importance_high"]])
     assert "90% posterior interval" in legend_labels(ax)
-    assert percent(table["inclusion"].iloc[0]) in texts(ax)
+    assert percent(table["share_of_draws"].iloc[0]) in texts(ax)
     ax.figure.canvas.draw()
     legend = ax.get_legend().get_window_extent()
     assert not any(legend.overlaps(text.get_window_extent()) for text in ax.texts), "the legend hides a share"

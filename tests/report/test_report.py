@@ -122,6 +122,7 @@ def test_page_answers_the_questions(pages, name):
         "Can I trust it?",
         "What to do next?",
         "How each effect looks",
+        "Which effects are real?",
         "What matters?",
         "Single rows",
         "How good is it?",

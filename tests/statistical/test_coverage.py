@@ -131,7 +131,7 @@ def one_truth(seed, family, wrong, prior):
     covered = {}
     place = position(rng, next(fitted.latent_blocks(X))[1], next(truth.latent_blocks(X))[1][0])
     table = fitted.components()
-    inclusion = dict(zip(table["component"], table["inclusion"], strict=True))
+    inclusion = dict(zip(table["component"], table["share_of_draws"], strict=True))
     main, bands, certain = [], {level: [] for level in LEVELS}, {level: [] for level in LEVELS}
     for j in range(FEATURES):
         points = {j: np.linspace(0.02, 0.98, 25)}

@@ -12,7 +12,7 @@ from support.chain_cases import NO_MOVES, make_case
 from raytpnn.engine.jit.pointers import doubles
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.moves.refit_factor import LOG_SCALE, SCALE
-from raytpnn.engine.records import B_GAMMA, NUISANCE, SIGMA_BETA2, TEMPERATURE
+from raytpnn.engine.records import B_GAMMA
 from raytpnn.engine.reference.rebinding import rebuild
 from raytpnn.engine.rows.factor_tables import SMALLEST_MEAN, factor_table, slope_tables
 from raytpnn.engine.rows.feature_sets import terms_on_set, weight_off_set
@@ -152,13 +152,6 @@ def no_jacobian_of_the_walk(settings, state, now, after):
 
 
 @njit
-def evidence_without_determinant(settings, state, dot, norm):
-    scale = state.scalar[TEMPERATURE] / state.scalar[NUISANCE]
-    precision = scale * norm + 1.0 / state.scalar[SIGMA_BETA2]
-    return 0.5 * (scale * dot) * (scale * dot) / precision
-
-
-@njit
 def always_taken(settings, state, change, gain):
     return 0.0
 
@@ -212,7 +205,6 @@ TWINS = {
     "log-gamma Jacobian left out": ("langevin", {"log_gamma_prior": no_jacobian}),
     "log-determinant of the scale left out": ("langevin", {"log_determinant": no_determinant}),
     "log-gamma Jacobian left out of a refit": ("refit", {"log_scale_ratio": no_jacobian_of_the_walk}),
-    "determinant left out of a factor's evidence": ("refit", {"log_evidence": evidence_without_determinant}),
     # A quadratic likelihood is not approximated.
     "likelihood forgotten after a refit": ("refit", {"log_correction": always_taken}),
 }

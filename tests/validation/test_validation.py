@@ -58,7 +58,7 @@ def test_what_matters_is_found_in_every_fit_and_not_by_chance(result):
     first = found.features().iloc[0]
     assert first["feature"] == "g7"
     assert first["confident"] >= 0.75
-    assert first["inclusion_low"] <= first["inclusion"] <= first["inclusion_high"]
+    assert first["share_of_draws_low"] <= first["share_of_draws"] <= first["share_of_draws_high"]
     assert first["by_chance"] < 0.5
     control = found.permutations()
     assert control["fits"].tolist() == [4, 4]
@@ -202,7 +202,7 @@ def test_noise_yields_no_confident_gene(planted):
         post = raytpnn.sample(
             X, y, family="bernoulli", warmup=300, draws=300, feature_weights="marginal", seed=seed
         )
-        confident.append(float(post.components()["inclusion"].max()) > 0.5)
+        confident.append(float(post.components()["share_of_draws"].max()) > 0.5)
     assert sum(confident) == (6 if planted else 0)
 
 

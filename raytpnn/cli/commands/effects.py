@@ -47,7 +47,9 @@ def effects(
     if out is not None:
         import pyarrow as pa
 
-        write_tables(iter([pa.Table.from_pandas(table, preserve_index=False)]), out)
+        # Files are read without what is printed above: the verdict goes along.
+        whole = table.assign(verdict=table.attrs["verdict"])
+        write_tables(iter([pa.Table.from_pandas(whole, preserve_index=False)]), out)
     show(post, table, level, top)
     if out is not None:
         say(f"{len(table):,} rows:")
@@ -69,7 +71,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
         f"{len(table):,} of {told['tested']:,} effects tested are real at a rate of {told['fdr']:.0%}",
     )
     if len(table):
-        columns = ["effect", "size", f"{level:.0%} interval", "above", "direction", "q", "one of"]
+        columns = ["effect", "size", f"{level:.0%} interval", "above", "direction", "q", "one of", "certain"]
         shown = new_table(*columns, *(["stability"] if "stability" in table else []))
         for row in table.head(top).to_dict("records"):
             way = row["direction"]
@@ -81,6 +83,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
                 f"{way} ({percent(row['direction_probability'])})" if way else "",
                 f"{row['q_value']:.2g}",
                 Text(shorten(row["group"], LONGEST) if row["group"] else "-"),
+                percent(row["group_certainty"]) if row["group_certainty"] < 1.0 else "",
             ]
             shown.add_row(*cells, *([percent(row["stability"])] if "stability" in row else []))
         console.print(shown)
@@ -89,6 +92,8 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
             f"size: root mean square over the training rows given that it is real, in {latent_unit(post)}",
         )
         tell(console, f"above: probability that the size is above {figure(told['delta'])}")
+        if (table["group_certainty"] < 1.0).any():
+            tell(console, "certain: probability that the real feature is the effect's or one of its group")
     if told["left_out"]:
         tell(console, f"Left out as controls of the assay: {', '.join(told['left_out'])}")
     tell(console, told["assumes"])

@@ -143,7 +143,11 @@ def tell_family(options: FitFlags, source: Any) -> None:
         say(f"family {source.family}: {source.reason}{hint}")
     else:
         say(f"family {source.family}")
-    if source.y.classes is not None:
+    if source.y.classes is not None and len(source.y.classes) > 2:
+        listed = ", ".join(map(str, source.y.classes[:6]))
+        more = ", ..." if len(source.y.classes) > 6 else ""
+        say(f"modelling the probabilities of {len(source.y.classes)} classes: {listed}{more}")
+    elif source.y.classes is not None:
         zero, one = source.y.classes
         hint = "" if options["positive"] is not None else f" (--positive {zero} turns it round)"
         say(f"modelling the probability of {options['target']} = {one}{hint}")

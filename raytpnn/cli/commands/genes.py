@@ -25,7 +25,7 @@ def genes(
     level: Annotated[float, typer.Option(help="Level of the intervals of importance.")] = CREDIBLE_LEVEL,
     top: Annotated[int, typer.Option(min=1, help="Genes to show.")] = 20,
 ) -> None:
-    """Rank genes, and combinations of genes: the probes of a gene together, with direction and inclusion."""
+    """Rank genes, and combinations of genes: the probes of a gene together, with their direction."""
     from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
     if out is not None and out.suffix.lower() not in WRITABLE:
@@ -66,7 +66,7 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
 
     console = new_console()
     interval = f"{level:.0%} interval"
-    shown = new_table("gene", "probes", "importance", interval, "inclusion", "direction")
+    shown = new_table("gene", "probes", "importance", interval, "in draws", "direction")
     shown.columns[1].justify = "left"
     for row in table.head(top).itertuples():
         way = f"{row.direction} ({percent(row.direction_probability)})" if row.direction else ""
@@ -75,16 +75,19 @@ def show(post: Any, table: Any, level: float, top: int) -> None:
             Text(brief(row.probes)),
             figure(row.importance),
             f"{figure(row.importance_low)} to {figure(row.importance_high)}",
-            percent(row.inclusion),
+            percent(row.share_of_draws),
             way,
         )
     tell(console, f"Leading {min(top, len(table))} of {len(table):,} genes and combinations of genes")
     console.print(shown)
     tell(console, f"importance: root mean square over the training samples, in {latent_unit(post)}")
-    tell(console, f"inclusion: probability that it is above {figure(post.negligible)}, more than noise makes")
+    tell(
+        console,
+        f"in draws: share of draws in which it is above {figure(post.negligible)}; which are real: `effects`",
+    )
     judgement = post.verdict()
     tell(console, f"Did it converge? {judgement.headline}")
     if not judgement.converged:
-        tell(console, "Take the ranks and inclusions above as rough; `raytpnn diagnose` says what to do.")
+        tell(console, "Take the ranks above as rough; `raytpnn diagnose` says what to do.")
     if post.classes is not None:
         tell(console, f"up: the probability of {post.classes[1]} rises with expression")

@@ -21,13 +21,11 @@ def report(
     ] = None,
     annotation: GeneNames = None,
     fdr: Annotated[
-        float | None,
+        float,
         typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Add the effects that are real at this false discovery rate, such as 0.1; takes seconds.",
+            min=0.0, max=1.0, help="False discovery rate of the effects that are called real; 0 tests none."
         ),
-    ] = None,
+    ] = 0.1,
 ) -> None:
     """Write one HTML page about a run: what was fitted, did it converge, what matters."""
     if out is None and "://" in run:

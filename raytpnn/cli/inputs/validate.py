@@ -115,9 +115,11 @@ def tell_validation(result: CrossValidation, run: str) -> None:
     for sentence in sentences(result):
         tell(console, sentence)
     tell(console)
-    table = new_table("feature", "inclusion, mean of fits", "least", "most", "fits above 0.5")
+    table = new_table("feature", "in draws, mean of fits", "least", "most", "fits above 0.5")
     for found in result.features().head(SHOWN).to_dict("records"):
-        figures = [number(found[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")]
+        figures = [
+            number(found[name]) for name in ("share_of_draws", "share_of_draws_low", "share_of_draws_high")
+        ]
         table.add_row(Text(shorten(str(found["feature"]), 40)), *figures, f"{found['confident']:.0%}")
     console.print(table)
     tell(console, f"All tables are in {shown(run)}/cv (summary.md, scores.csv, features.csv, ...).")

@@ -55,7 +55,7 @@ class LivePage:
         try:
             post = load(self.run, unfinished=True)
             note = read_note(Place(self.run))
-            text = report_html(post, rows=[], target=note.get("target"), data=note.get("data"))
+            text = report_html(post, rows=[], target=note.get("target"), data=note.get("data"), fdr=None)
         except (RunError, ValueError) as problem:
             text = waiting(str(problem))
         return with_state(text, status) if goes_on else text

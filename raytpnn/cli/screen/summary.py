@@ -71,16 +71,19 @@ def components_table(post: Any, console: Any, most: int) -> None:
 
     components = post.components(by="column")
     tell(console, f"Leading effects of {len(components):,}")
-    table = new_table("effect", "order", "importance", f"{PERCENT} interval", "inclusion")
+    table = new_table("effect", "order", "importance", f"{PERCENT} interval", "in draws")
     for row in components.head(most).itertuples():
         table.add_row(
             Text(shorten(" x ".join(row.component), LONGEST_NAME)),
             str(row.order),
             figure(row.importance),
             f"{figure(row.importance_low)} to {figure(row.importance_high)}",
-            percent(row.inclusion),
+            percent(row.share_of_draws),
         )
     console.print(table)
     what = "importance: root mean square of the effect over the training rows, in"
     tell(console, f"{what} {latent_unit(post)}")
-    tell(console, f"inclusion: probability that it is above {figure(post.negligible)}, more than noise makes")
+    tell(
+        console,
+        f"in draws: share of draws in which it is above {figure(post.negligible)}; which are real: `effects`",
+    )

@@ -51,7 +51,7 @@ def component_table(
     Returns
     -------
     DataFrame
-        component (tuple of names), order, importance, importance_low, importance_high, inclusion.
+        component (tuple of names), order, importance, importance_low, importance_high, share_of_draws.
     """
     check_level(level)
     table = pd.DataFrame(
@@ -61,7 +61,7 @@ def component_table(
             "importance": norms.mean,
             "importance_low": norms.quantile((1.0 - level) / 2.0),
             "importance_high": norms.quantile((1.0 + level) / 2.0),
-            "inclusion": norms.inclusion,
+            "share_of_draws": norms.share_of_draws,
         }
     )
     return table.iloc[by_importance(norms)].reset_index(drop=True)

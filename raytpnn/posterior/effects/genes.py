@@ -43,9 +43,9 @@ def gene_table(post: Fitted, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
     DataFrame
         rank; gene (symbols, " x " between the genes of a combination; the probe where no symbol is known);
         accession; probes (those that some draw uses, the commonest first); order (number of genes);
-        importance, importance_low, importance_high; inclusion (posterior probability that the effect of
-        exactly these genes is larger than `post.negligible`); inclusion_any (of a single gene: the same of
-        all that it does, alone or in combinations); direction and direction_probability. Direction is the
+        importance, importance_low, importance_high; share_of_draws (share of draws in which the effect of
+        exactly these genes is larger than `post.negligible`); share_of_draws_any (of a single gene: the same
+        of all that it does, alone or in combinations); direction and direction_probability. Direction is the
         sign of the covariance, over the training marginal, of the effect with the rank of the expression:
         "up" if the response (for two classes, the probability of the second) rises with expression, "down" if
         it falls; for two genes "together" if it is higher where both are high or both low, "opposite" if
@@ -66,7 +66,7 @@ def gene_table(post: Fitted, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
     up = share_up(ensemble, term_slopes(ensemble), members, len(sets))
     anywhere = gene_shares(sets, norms, len(genes))
     order = np.array([len(genes_in) for genes_in in sets], np.int64)
-    inclusion = norms.inclusion
+    share_of_draws = norms.share_of_draws
     terms_of = np.bincount(ensemble.component, minlength=len(ensemble.components))
     texts = [
         describe(source, annotation, ensemble.components, own, terms_of) for own in by_set(members, len(sets))
@@ -82,10 +82,10 @@ def gene_table(post: Fitted, level: float = CREDIBLE_LEVEL) -> pd.DataFrame:
             "importance": norms.mean,
             "importance_low": norms.quantile((1.0 - level) / 2.0),
             "importance_high": norms.quantile((1.0 + level) / 2.0),
-            "inclusion": inclusion,
-            "inclusion_any": [
+            "share_of_draws": share_of_draws,
+            "share_of_draws_any": [
                 anywhere[genes_in[0]] if len(genes_in) == 1 else share
-                for genes_in, share in zip(sets, inclusion, strict=True)
+                for genes_in, share in zip(sets, share_of_draws, strict=True)
             ],
             "direction": [w[int(u >= 0.5)] if k else "" for w, u, k in zip(words, up, known, strict=True)],
             "direction_probability": np.where(known, np.maximum(up, 1.0 - up), np.nan),
@@ -171,4 +171,4 @@ def gene_shares(sets: Sequence[tuple[int, ...]], norms: Norms, n_genes: int) -> 
     """Posterior probability that what a gene does, alone and in combinations, is not negligible, (genes,)."""
     holder = np.repeat(np.arange(len(sets)), [len(genes) for genes in sets])
     gene = np.array([gene for genes in sets for gene in genes], np.int64)
-    return gathered(norms, holder, gene, n_genes).inclusion
+    return gathered(norms, holder, gene, n_genes).share_of_draws

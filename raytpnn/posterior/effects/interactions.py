@@ -35,7 +35,7 @@ def interaction_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], le
     -------
     DataFrame
         pair (tuple of two names), importance (posterior mean of the strength), importance_low,
-        importance_high, inclusion (posterior probability that the strength is not negligible), components
+        importance_high, share_of_draws (in which the strength is not negligible), components
         (how many different components hold both in some draw).
     """
     check_level(level)
@@ -46,7 +46,7 @@ def interaction_table(ensemble: Ensemble, norms: Norms, names: Sequence[str], le
             "importance": strength.mean,
             "importance_low": strength.quantile((1.0 - level) / 2.0),
             "importance_high": strength.quantile((1.0 + level) / 2.0),
-            "inclusion": strength.inclusion,
+            "share_of_draws": strength.share_of_draws,
             "components": count,
         }
     )

@@ -18,8 +18,9 @@ def write_to_anndata(table: pd.DataFrame, adata: Any, key: str = KEY) -> None:
     """Put a table of `Posterior.select_genes` into `adata.var` and `adata.uns`.
 
     `var` gets the columns KEY_selected (bool), KEY_size, KEY_q_value (NaN for genes that are not selected by
-    themselves or by a group) and KEY_group; `uns[KEY]` the whole table, pairs included, as a dict of columns,
-    and what the rate assumes.
+    themselves or by a group) and KEY_group. `uns[KEY]` gets `table`, all of it, pairs included, and `params`:
+    the rate and what it assumes, delta, the verdict of the run, the controls that were left out. Both are
+    kept by `write_h5ad`.
 
     Parameters
     ----------
@@ -48,5 +49,8 @@ def write_to_anndata(table: pd.DataFrame, adata: Any, key: str = KEY) -> None:
     adata.var[f"{key}_size"] = size
     adata.var[f"{key}_q_value"] = q
     adata.var[f"{key}_group"] = group.astype(str)
-    known = {name: value for name, value in table.attrs.items() if isinstance(value, str | int | float)}
-    adata.uns[key] = {name: table[name].to_numpy() for name in table.columns} | known
+    params = {name: value for name, value in table.attrs.items() if isinstance(value, str | int | float)}
+    params["left_out"] = "; ".join(table.attrs.get("left_out", []))
+    whole = table.set_axis(table.index.astype(str)).copy()
+    whole.attrs = {}
+    adata.uns[key] = {"table": whole, "params": params}

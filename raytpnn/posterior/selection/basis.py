@@ -26,6 +26,7 @@ class Basis:
 
     def __init__(self, bins: Bins, rows: np.ndarray) -> None:
         self.bins, self.rows = bins, rows
+        self.known: dict[tuple[int, int], np.ndarray] = {}
 
     def ranks(self, features: Sequence[int] | np.ndarray) -> np.ndarray:
         """Ranks with mean 0 and length 1, (features, n) float32; zeros for a feature without spread."""
@@ -57,9 +58,14 @@ class Basis:
         """Polynomials of degree 1 ... `degree`, at most one fewer than there are bins, (n, degrees)."""
         values, weights = self.bins.values_of(feature), self.bins.weights_of(feature)
         degree = max(min(degree, len(values) - 1), 1)
+        if (feature, degree) in self.known:
+            return self.known[feature, degree]
         table = np.polynomial.legendre.legvander(2.0 * values - 1.0, degree)[:, 1:]
         table = np.vstack([table - weights @ table, np.zeros((1, degree))])
-        return table[self.codes(feature)]
+        found = table[self.codes(feature)]
+        if (len(self.known) + 1) * found.size <= CHUNK_CELLS:
+            self.known[feature, degree] = found
+        return found
 
     def effect(self, features: Sequence[int], degree: int) -> np.ndarray:
         """Products of one polynomial of every feature, (n, columns); degree 1 ... `degree` each."""

@@ -43,10 +43,11 @@ def gene_selection(post: Posterior, fdr: float = 0.1, stability: int = 0, **opti
     -------
     DataFrame
         rank, gene (symbols, " x " between the genes of a pair), probes, order, size, size_low, size_high,
-        share, direction, direction_probability, q_value, beyond, group (genes, or probes, that are nearly
-        equal; empty for one that stands alone) and, if asked for, stability (share of the halves in which a
-        gene of the effect's group is selected). `attrs` adds to those of the selection `verdict` (did the
-        chains converge) and `left_out` (names of controls that were selected, and are not in the table).
+        share, direction, direction_probability, q_value, beyond, group_certainty, group (genes,
+        or probes, that are nearly equal; empty for one that stands alone) and, if asked for, stability (share
+        of the halves in which a gene of the effect's group is selected). `attrs` adds to those of the
+        selection `verdict` (did the chains converge) and `left_out` (names of controls that were selected,
+        and are not in the table).
     """
     table = select_effects(post, fdr, **options)
     annotation = post.encoder.annotation or Annotation()
@@ -70,7 +71,7 @@ def gene_selection(post: Posterior, fdr: float = 0.1, stability: int = 0, **opti
     ]
     out["probes"] = ["; ".join(source[n] for n in own) for own in kept["component"]]
     same = ["order", "size", "size_low", "size_high", "share", "probability_above", "direction"]
-    for name in [*same, "direction_probability", "q_value", "beyond"]:
+    for name in [*same, "direction_probability", "q_value", "beyond", "group_certainty"]:
         out[name] = kept[name]
     if stability:
         out["stability"] = kept["stability"]

@@ -63,7 +63,7 @@ class DrawModel:
         return np.clip(pull * self.curvature * weight / self.divide, 0.0, MOST_LEVERAGE)
 
     def without(self, held: list[int], coefficient: np.ndarray) -> np.ndarray:
-        """Coefficients of the other terms, after some are left out."""
+        """Coefficients of the other terms, after some are left out; (K + 1,) or (K + 1, k)."""
         block = self.inverse[np.ix_(held, held)]
         rest = coefficient - self.inverse[:, held] @ np.linalg.solve(block, coefficient[held])
         rest[held] = 0.0
@@ -192,7 +192,7 @@ class FitWithout:
         for i, model in enumerate(self.models):
             moved = model.inverse @ (model.columns.T @ (model.curvature[:, None] * directions))
             if i in places:
-                moved = np.stack([model.without(places[i], column) for column in moved.T], axis=1)
+                moved = model.without(places[i], moved)
             total += model.columns @ moved / model.divide
         return directions - self.weight[:, None] * total / len(self.models)
 

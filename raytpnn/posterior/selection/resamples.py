@@ -76,8 +76,5 @@ def selection_stability(
         sets = list(zip(found["order"], (frozenset(g) for g in found["group"]), strict=True))
         for i, (order, group) in enumerate(zip(table["order"], table["group"], strict=True)):
             own = frozenset(group)
-            count[i] += any(
-                order == other and (own & members if order == 1 else own == members)
-                for other, members in sets
-            )
+            count[i] += any(order == other and len(own & members) >= order for other, members in sets)
     return count / number

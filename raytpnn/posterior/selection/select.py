@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,17 +16,17 @@ from raytpnn.posterior.selection.basis import Basis
 from raytpnn.posterior.selection.candidates import effects_to_test, near_equals
 from raytpnn.posterior.selection.error_rate import q_values
 from raytpnn.posterior.selection.left_out import FitWithout
-from raytpnn.posterior.selection.one_by_one import one_by_one
-from raytpnn.posterior.selection.score_tests import Tested, Tests
+from raytpnn.posterior.selection.one_by_one import OneByOne, one_by_one
+from raytpnn.posterior.selection.score_tests import Effect, Tested, Tests
 from raytpnn.posterior.selection.sizes import default_delta, explained_variance, size_of
 
 if TYPE_CHECKING:
     from raytpnn.posterior.fitted import Fitted
 
-__all__ = ["ASSUMES", "select_effects"]
+__all__ = ["ASSUMES", "FEWEST_ROWS", "select_effects"]
 
-# Of more training rows, so many are tested, evenly spaced.
-MOST_ROWS = 20_000
+# Rows that are tested; of more, so many are, evenly spaced.
+FEWEST_ROWS, MOST_ROWS = 4, 20_000
 # Single features that may lead a group.
 MOST_LEADERS = 50
 # What an effect was tested beyond.
@@ -35,8 +36,9 @@ ASSUMES = (
     "effect's features on those that go along with them, is about right."
 )
 ASSUMES_WIDE = (
-    "The rate assumes independent rows. Features were taken one by one: it is the probability of any false "
-    "step, and interactions were not tested."
+    "The rate assumes independent rows. Effects were taken one by one until permuted rows do as well as what "
+    "is left: it is the probability of a step too many. Of features that go along with each other any may be "
+    "the real one; the certainty of a group says how far the data tell it from all other features."
 )
 
 
@@ -58,8 +60,8 @@ def select_effects(
     a group is given where the data do not tell its members apart.
 
     With more than half as many features as rows a fit takes up so much of the noise that these tests do not
-    hold their rate. There single features are taken one by one instead, each beyond those before it and
-    against permuted rows (`one_by_one`); interactions are not tested.
+    hold their rate. There features, and pairs of all features, are taken one by one instead, each beyond
+    those before it and against permuted rows (`one_by_one`).
 
     Parameters
     ----------
@@ -84,9 +86,12 @@ def select_effects(
         median and interval of the root mean square over the training rows given that the effect is real, in
         units of f), share (of the variance of f), probability_above (that the size is above delta),
         direction, direction_probability (given that the effect is real), p_value, q_value, beyond ("all
-        others"; "those selected before" for features of wide data that were found one by one, whose p-value
-        is over all features together), group (names
-        of near-equal features of which at least one is real; the component itself where it stands alone).
+        others"; "those selected before" for effects of wide data that were found one by one, whose p-value
+        is over all features, or all pairs, together), group (names of near-equal features of which at least
+        one is real, of a pair those that either feature may stand for; the component itself where it stands
+        alone), group_certainty (probability that the real
+        feature is in the group, given that one feature is real: less than 1 where effects were found one by
+        one and other features do nearly as well; NaN for pairs found so).
         The smallest q-value first. `attrs` holds fdr, delta, tested, rows and what the rate assumes.
 
     Raises
@@ -98,12 +103,15 @@ def select_effects(
     if rows is None:
         rows = np.flatnonzero(post.weight > 0.0)
         rows = rows[evenly_spaced(len(rows), MOST_ROWS)] if len(rows) else rows
-    if len(rows) < 4:
-        raise ValueError(f"effects cannot be tested on {len(rows)} rows; at least 4 with a weight are needed")
+    if len(rows) < FEWEST_ROWS:
+        raise ValueError(
+            f"effects cannot be tested on {len(rows)} rows; at least {FEWEST_ROWS} with a weight are needed"
+        )
     fit, basis = FitWithout(post, rows), Basis(post.bins, rows)
     tests = Tests(fit, basis)
     if tests.wide:
-        effects, number = found_one_by_one(tests, fdr, near, seed_of(post)), post.bins.n_features
+        effects = found_one_by_one(tests, fdr, near, seed_of(post), max_order, prior_of(post))
+        number = sum(comb(post.bins.n_features, order) for order in range(1, min(max_order, 2) + 1))
     else:
         tested = run_tests(tests, max_order, near)
         q = q_values(tested, post.bins.n_features, prior_of(post))
@@ -135,29 +143,39 @@ def check_arguments(fdr: float, delta: float | None, level: float, max_order: in
 
 
 class Selected(NamedTuple):
-    """An effect, its q-value, what it was tested beyond, its near-equals, and the features before it."""
+    """An effect, its q-value, what it was tested beyond, its near-equals, and the effects before it."""
 
     effect: Tested
     q_value: float
     beyond: str
     near: tuple[int, ...] = ()
-    before: tuple[int, ...] | None = None
+    certainty: float = 1.0
+    before: tuple[Effect, ...] | None = None
 
 
-def found_one_by_one(tests: Tests, fdr: float, near: float, seed: int) -> list[Selected]:
-    """Single features of wide data, each beyond those before it; their near-equals are their group."""
-    steps = one_by_one(tests.fit, tests.basis, [], fdr, seed)
-    leaders = [step.features[0] for step in steps]
+def found_one_by_one(
+    tests: Tests, fdr: float, near: float, seed: int, max_order: int, prior: Prior
+) -> list[Selected]:
+    """Effects of wide data, each beyond those before it; their near-equals are their group."""
+    steps = one_by_one(tests.fit, tests.basis, fdr, seed, max_order, prior)
+    own = [step.effect.features for step in steps]
+    leaders = [features[0] for features in own if len(features) == 1]
     # Who is selected itself is nobody's near-equal: it has an effect beyond the other.
     group = {
         leader: tuple(f for f in members if f == leader or f not in leaders)
         for members in near_equals(tests.basis, leaders, near)
         for leader in set(leaders).intersection(members)
     }
-    return [
-        Selected(step, step.p_value, THOSE_BEFORE, group.get(leaders[i], step.features), tuple(leaders[:i]))
-        for i, step in enumerate(steps)
-    ]
+    room = OneByOne(tests.fit, tests.basis)
+    found = []
+    for features, step in zip(own, steps, strict=True):
+        equals = near_equals(tests.basis, list(features), near) if len(features) > 1 else []
+        members, certainty = tuple(sorted({*features, *(f for some in equals for f in some)})), np.nan
+        if len(features) == 1:
+            members = group.get(features[0], features)
+            certainty = room.certainty(members, [other for other in own if other != features])
+        found.append(Selected(step.effect, step.q_value, THOSE_BEFORE, members, certainty, step.before))
+    return found
 
 
 def run_tests(tests: Tests, max_order: int, near: float) -> list[Tested]:
@@ -217,6 +235,7 @@ def effect_table(
         "p_value": [t.p_value for t in chosen],
         "q_value": [e.q_value for e in effects],
         "beyond": pd.Series([e.beyond for e in effects], dtype=object),
+        "group_certainty": [e.certainty for e in effects],
         "group": pd.Series([label(e.near or e.effect.features, post.names) for e in effects], dtype=object),
     }
     table = pd.DataFrame(columns)

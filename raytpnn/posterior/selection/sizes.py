@@ -80,7 +80,7 @@ def size_of(
     level: float,
     variance: float,
     seed: int,
-    before: tuple[int, ...] | None = None,
+    before: tuple[tuple[int, ...], ...] | None = None,
 ) -> Size:
     """Size of a component, or of the leading main effect of a group.
 
@@ -96,16 +96,19 @@ def size_of(
     variance : float
         Of f, in the square of its units.
     seed : int
-    before : tuple of int, optional
-        Features beyond which the effect is meant, instead of all others.
+    before : tuple of tuples of int, optional
+        Effects beyond which the effect is meant, instead of all others.
     """
     fit = tests.fit
     scale = fit.scaling.scale
     ones = np.ones(len(fit.y))
     dispersion = float(np.mean([m.dispersion for m in fit.models]))
     if before is not None:
-        effect = tests.basis.powers(features[0], 1)
-        controls = [tests.basis.powers(feature, 1) for feature in before]
+        effect = tests.basis.effect(features, 1)
+        controls = [tests.basis.effect(own, 1) for own in before]
+        # The features of pairs count for themselves, too, but for the effect's own.
+        alone = {f for own in [*before, features] if len(own) > 1 for f in own} - set(features * (order == 1))
+        controls += [tests.basis.powers(feature, 1) for feature in sorted(alone)]
         f = fit.family.start(fit.y, fit.offset) + fit.offset
         residual, curvature, _ = fit.family.reference_rows(fit.y, f, ones, dispersion)
     else:

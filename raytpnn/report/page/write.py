@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import raytpnn
+from raytpnn.families.outputs import OneOutput
 from raytpnn.posterior.compared import comparison_of
+from raytpnn.posterior.selection.select import FEWEST_ROWS
 from raytpnn.report import html
 from raytpnn.report.page.sections.answer import Answer, answers
 from raytpnn.report.page.sections.convergence import convergence_section
@@ -57,7 +59,7 @@ def write_report(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> Path:
     """Write one HTML page: what was fitted, did it converge, how good is it, what matters, how effects look.
 
@@ -85,9 +87,10 @@ def write_report(
     target, data : str, optional
         Names of the response and of the data; those that the fit knows if not given.
     selected : DataFrame, optional
-        Effects that were selected as real, for a section of their own: its columns are shown as they are.
+        Effects that were selected otherwise, for the section on real effects: its columns are shown as they
+        are, and `fdr` is not used.
     fdr : float, optional
-        False discovery rate at which effects are selected for that section, by `post.select_genes`.
+        False discovery rate at which effects are selected, by `post.select_genes`; None selects none.
 
     Returns
     -------
@@ -122,7 +125,7 @@ def report_html(
     target: str | None = None,
     data: str | None = None,
     selected: pd.DataFrame | None = None,
-    fdr: float | None = None,
+    fdr: float | None = 0.1,
 ) -> str:
     """Give the page as text; parameters as in `write_report`."""
     page_template()
@@ -152,10 +155,12 @@ def report_html(
             target,
         )
     assert result is not None
+    enough = int((post.weight > 0.0).sum()) >= FEWEST_ROWS and not isinstance(post.family, OneOutput)
+    effects = post.select_genes(fdr) if enough and fdr and selected is None else None
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
-        *([] if fdr is None else [html.section("selected", SELECTED, [selection_table(post, fdr)])]),
+        *([] if effects is None else [html.section("selected", SELECTED, [selection_table(post, effects)])]),
         importance_section(post),
         *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
         quality_section(few, result),
@@ -163,7 +168,7 @@ def report_html(
         convergence_section(post, verdict),
         fit_section(post),
     ]
-    found = answers(post, result, verdict, target, validation)
+    found = answers(post, result, verdict, target, validation, effects)
     return page(found, sections, title, one_line(post, target, data), target)
 
 

@@ -68,7 +68,7 @@ def plot_importance(
         label=f"{percent(level)} posterior interval",
     )
     reach = max(float(np.max(np.maximum(high, importance))), 1e-300)
-    for i, share in enumerate(table["inclusion"]):
+    for i, share in enumerate(table["share_of_draws"]):
         ax.text(
             max(high[i], importance[i]) + 0.02 * reach,
             i,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.posterior.evaluate import scores
-from raytpnn.report.names import TIMES, latent_unit, number, percent, shorten
+from raytpnn.report.names import latent_unit, number, percent, shorten
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from raytpnn.posterior.posterior import Posterior
     from raytpnn.report.quality import Assessment
     from raytpnn.report.verdict import Verdict
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "answers"]
 
-# Inclusion from which an effect counts as found, and how many are named.
-FOUND, NAMED = 0.5, 5
+# Effects that are named.
+NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -45,46 +47,39 @@ def answers(
     verdict: Verdict,
     target: str,
     validation: CrossValidation | None = None,
+    effects: pd.DataFrame | None = None,
 ) -> list[Answer]:
-    """Answer the questions that a reader has first."""
+    """Answer the questions that a reader has first; `effects` are those selected as real."""
     good, state = how_good(post, result, target)
     return [
-        Answer("What was found?", found(post, target)),
+        Answer("What was found?", found(post, target, effects)),
         Answer("How good is it?", good, state),
         Answer("Can I trust it?", trust(result, verdict), verdict.state),
         Answer("What to do next?", next_steps(post, result, verdict, validation)),
     ]
 
 
-def found(post: Posterior, target: str) -> list[str]:
-    """Name what matters, and what the first of it does."""
-    table = post.components(by="column")
-    sure = table[table["inclusion"] >= FOUND] if len(table) else table
-    columns = len(post.encoder.input_names)
-    if not len(sure):
-        return [
-            f"No effect stands out: none of the {columns:,} columns is more likely than not to say "
-            f"anything of {target}."
-        ]
-    single = [names[0] for names in sure["component"] if len(names) == 1]
-    together = [
-        TIMES.join(shorten(name, 30) for name in names) for names in sure["component"] if len(names) > 1
-    ]
-    named = {name for names in sure["component"] for name in names}
-    verb = "matters" if len(named) == 1 else "matter"
-    lines = [f"{len(named):,} of {columns:,} columns {verb} for {target} (probability above one half)."]
-    if single:
-        more = f" and {len(single) - NAMED} more" if len(single) > NAMED else ""
-        lines.append(f"On their own: {', '.join(shorten(name, 40) for name in single[:NAMED])}{more}.")
-    if together:
-        more = f" and {len(together) - NAMED} more" if len(together) > NAMED else ""
-        lines.append(f"Together: {', '.join(together[:NAMED])}{more}.")
-    first = sure.iloc[0]
-    name = TIMES.join(shorten(part, 40) for part in first["component"])
+def found(post: Posterior, target: str, effects: pd.DataFrame | None) -> list[str]:
+    """Name the effects that are real, and what the largest of them does."""
+    if effects is None:
+        return ["Effects were not tested."]
+    told = effects.attrs
+    rate = f"a false discovery rate of {told['fdr']:.0%}"
+    if not len(effects):
+        return [f"No effect on {target} is real at {rate}, of {told['tested']:,} that were tested."]
+    single = [shorten(gene, 40) for gene in effects["gene"][effects["order"] == 1]]
+    together = [shorten(gene, 60) for gene in effects["gene"][effects["order"] > 1]]
+    verb = "effect is" if len(effects) == 1 else "effects are"
+    lines = [f"{len(effects):,} {verb} real at {rate}, of {told['tested']:,} that were tested."]
+    for what, names in (("On their own", single), ("Together, beyond that", together)):
+        if names:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            lines.append(f"{what}: {', '.join(names[:NAMED])}{more}.")
+    first = effects.iloc[int(np.argmax(effects["size"].to_numpy()))]
     lines.append(
-        f"The largest effect, of {name}, moves {subject(post, target)} by {number(first['importance'])} "
-        f"{latent_unit(post)} on a typical row (90%: {number(first['importance_low'])} to "
-        f"{number(first['importance_high'])})."
+        f"The largest, of {shorten(first['gene'], 60)}, moves {subject(post, target)} by "
+        f"{number(first['size'])} {latent_unit(post)} on a typical row (90%: {number(first['size_low'])} to "
+        f"{number(first['size_high'])})."
     )
     return lines
 

@@ -37,9 +37,9 @@ def importance_section(post: Posterior) -> str:
     parts = [
         html.paragraph(
             "The importance of an effect is its typical size over the training rows: the root of its mean "
-            f"square, in {latent_unit(post)}. Inclusion is the posterior probability that it is larger "
-            f"than {number(post.negligible)}, four standard errors, which noise alone seldom makes. Names "
-            "joined by × act together, beyond what each does alone."
+            f'square, in {latent_unit(post)}. "In draws" is the share of draws in which it is larger '
+            f"than {number(post.negligible)}, four standard errors; it is no error rate, and an effect that "
+            "is in many draws need not be real. Names joined by × act together, beyond what each does alone."
         ),
     ]
     by_level = any(
@@ -92,7 +92,7 @@ def genes_table(post: Posterior) -> str:
             TIMES.join(shorten(gene, 40) for gene in row["gene"].split(BETWEEN)),
             number(row["importance"]),
             f"{number(row['importance_low'])} to {number(row['importance_high'])}",
-            percent(row["inclusion"]),
+            percent(row["share_of_draws"]),
             f"{row['direction']} ({percent(row['direction_probability'])})" if row["direction"] else "–",
             first_of(row["probes"]),
             first_of(row["accession"]),
@@ -100,7 +100,7 @@ def genes_table(post: Posterior) -> str:
         for row in table.to_dict("records")
     ]
     title = f"{len(table):,} genes and combinations by importance, probes of a gene together"
-    columns = ["Gene", "Importance", f"{PERCENT} interval", "Inclusion", "Direction", "Probes", "Accession"]
+    columns = ["Gene", "Importance", f"{PERCENT} interval", "In draws", "Direction", "Probes", "Accession"]
     explanation = (
         "Direction: up, the response (of two classes, the probability of the second) rises with expression; "
         "down, it falls; together, it is higher where both genes are high or both low; opposite, where one "
@@ -122,13 +122,13 @@ def effects_table(table: pd.DataFrame, what: str) -> str:
             TIMES.join(shorten(name, 40) for name in row["component"]),
             number(row["importance"]),
             f"{number(row['importance_low'])} to {number(row['importance_high'])}",
-            percent(row["inclusion"]),
+            percent(row["share_of_draws"]),
         )
         for row in table.to_dict("records")
     ]
     title = f"{len(table):,} {what} that some draw holds, by importance"
     return html.long_table(
-        what.replace(" ", "-"), ["Effect", "Importance", f"{PERCENT} interval", "Inclusion"], lines, title
+        what.replace(" ", "-"), ["Effect", "Importance", f"{PERCENT} interval", "In draws"], lines, title
     )
 
 

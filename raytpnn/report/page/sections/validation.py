@@ -20,7 +20,10 @@ def validation_section(result: CrossValidation) -> str:
     rows = [
         [
             str(found["feature"]),
-            *(number(found[name]) for name in ("inclusion", "inclusion_low", "inclusion_high")),
+            *(
+                number(found[name])
+                for name in ("share_of_draws", "share_of_draws_low", "share_of_draws_high")
+            ),
             *(f"{found[name]:.0%}" for name in ("confident", "leading")),
         ]
         for found in result.features().head(SHOWN).to_dict("records")
@@ -36,7 +39,7 @@ def validation_section(result: CrossValidation) -> str:
         html.table(
             [
                 "Feature",
-                "Inclusion, mean of fits",
+                "In draws, mean of fits",
                 "least",
                 "most",
                 "fits above 0.5",
