@@ -97,7 +97,7 @@ def unexplained_table(post: Fitted, order: int, top: int | None) -> pd.DataFrame
 def derivatives(post: Fitted, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Score and curvature of rows at the posterior mean of f, divided by what divides the log-likelihood."""
     family = post.family
-    fit = post.predictor.latent_mean(post.bins.codes[:, rows]) + post.offset[rows]
+    fit = post.predictor.latent_mean(post.bins.codes[post.ensemble.used[:, None], rows]) + post.offset[rows]
     eta = float(np.mean(post.draws.nuisance))
     score, curvature, _ = family.reference_rows(post.y[rows], fit, post.weight[rows], eta)
     divisor = eta if family.dispersion and not family.dispersion_in_rows else 1.0
