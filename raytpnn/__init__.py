@@ -33,11 +33,13 @@ _HOMES = {
     "write_to_anndata": "raytpnn.posterior.selection.anndata_table",
     "BayesianTPNNRegressor": "raytpnn.estimator",
     "BayesianTPNNClassifier": "raytpnn.estimator",
+    "BayesianTPNNSurvival": "raytpnn.estimator",
 }
 
 __all__ = [
     "BayesianTPNNClassifier",
     "BayesianTPNNRegressor",
+    "BayesianTPNNSurvival",
     "ConvergenceWarning",
     "Moves",
     "Posterior",
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
     from raytpnn.data.tables.tables import Table
     from raytpnn.engine.moves.options import Moves
     from raytpnn.engine.tempering.options import Tempering
-    from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor
+    from raytpnn.estimator import BayesianTPNNClassifier, BayesianTPNNRegressor, BayesianTPNNSurvival
     from raytpnn.expression.annotation import read_annotation
     from raytpnn.expression.expression import read_expression
     from raytpnn.model.prior import Prior

@@ -1,4 +1,4 @@
-"""The model as scikit-learn estimators: a regressor and a classifier."""
+"""The model as estimators: a regressor, a classifier, and one of times until an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raytpnn.data.response import Response
 from raytpnn.numerics.level import CREDIBLE_LEVEL
-from raytpnn.options.definition import CLASSIFIER, REGRESSOR, SAMPLE, EstimatorOptions, RegressorOptions
+from raytpnn.options.definition import (
+    CLASSIFIER,
+    REGRESSOR,
+    SAMPLE,
+    SURVIVAL,
+    EstimatorOptions,
+    RegressorOptions,
+    SurvivalOptions,
+)
 from raytpnn.parallel.threads import at_most, usable_cores
 from raytpnn.posterior.verdict import quiet, warn_unless_converged
 from raytpnn.sampling import sample
@@ -27,8 +35,9 @@ if TYPE_CHECKING:
     import os
 
     from raytpnn.posterior.posterior import Posterior
+    from raytpnn.posterior.survival.posterior import SurvivalPosterior
 
-__all__ = ["BayesianTPNNClassifier", "BayesianTPNNRegressor"]
+__all__ = ["BayesianTPNNClassifier", "BayesianTPNNRegressor", "BayesianTPNNSurvival"]
 
 
 def _prior() -> Any:
@@ -108,7 +117,10 @@ class BayesianTPNN(BaseEstimator):
         return self
 
     def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
-        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end."""
+        """Predictive interval of a new response with equal tails, (n, 2): lower and upper end.
+
+        For two classes, the credible interval of the probability of the second.
+        """
         rows = self._rows(X)
         with self._cores():
             return self.posterior_.interval(rows, level, offset)
@@ -335,6 +347,133 @@ class BayesianTPNNClassifier(ClassifierMixin, BayesianTPNN):
         """More probable class of every row, (n,)."""
         likeliest = np.argmax(self.predict_proba(X, offset), axis=1)
         return self.classes_[likeliest]
+
+
+@SURVIVAL.describe
+class BayesianTPNNSurvival(BayesianTPNN):
+    """Times until an event, right-censored, by a Bayesian tensor product neural network.
+
+    By the conventions of scikit-survival: y is a structured array, `predict` gives a risk, `score` is
+    Harrell's concordance. Median times and intervals are at `posterior_.predict` and `predict_interval`.
+
+    Parameters
+    ----------
+    **options
+        Those of `raytpnn.options.definition.SurvivalOptions`.
+
+    Attributes
+    ----------
+    posterior_ : SurvivalPosterior
+    unique_times_ : (m,) array
+        Times at which curves are given: those of the training data's events.
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) array of str
+        Only if X was a table with text names.
+    """
+
+    family: str
+    unique_times_: np.ndarray
+
+    @SURVIVAL.describe
+    def __init__(self, **options: Unpack[SurvivalOptions]):
+        self.__dict__.update(SURVIVAL.given(options, "BayesianTPNNSurvival"))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> BayesianTPNNSurvival:
+        """Sample the posterior.
+
+        Parameters
+        ----------
+        X : (n, p) DataFrame, array or sparse matrix
+            NaN is missing; text and categories are encoded by level.
+        y : structured array
+            As scikit-survival has it: whether the event was seen, and the time. Or two columns, time and
+            event.
+        sample_weight : (n,), optional
+            Weights of the rows' log-likelihoods. They do not enter the encoding of X.
+        offset : (n,), optional
+            Known part of f: of the log hazard, for family "weibull" of the log time.
+        """
+        from raytpnn.data.survival import as_times
+
+        SURVIVAL.options["family"].check("family", self.family)
+        X, times = self._table(X, reset=True), as_times(y)
+        self._fit(X, times, self.family, sample_weight, offset)
+        self.unique_times_ = self.times_posterior.event_times
+        return self
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every input column in the importance of the components; that of time is left out."""
+        check_is_fitted(self)
+        posterior = self.times_posterior
+        shares = np.zeros(len(posterior.encoder.input_names))
+        column = posterior.encoder.column
+        for features, norm in zip(posterior.ensemble.components, posterior.norms.mean, strict=True):
+            np.add.at(shares, column[list(features)], norm / len(features))
+        # The column of time comes last.
+        shares = shares[: self.n_features_in_]
+        return shares / shares.sum() if shares.sum() > 0.0 else shares
+
+    @property
+    def times_posterior(self) -> SurvivalPosterior:
+        """The posterior, by its kind."""
+        from raytpnn.posterior.survival.posterior import SurvivalPosterior
+
+        assert isinstance(self.posterior_, SurvivalPosterior)
+        return self.posterior_
+
+    def predict(self, X: Any, offset: Any = None) -> np.ndarray:
+        """Risk, (n,): persons with a larger one are expected to have the event earlier."""
+        rows = self._rows(X)
+        with self._cores():
+            return self.times_posterior.risk(rows, offset)
+
+    def predict_survival_function(self, X: Any, return_array: bool = False, offset: Any = None) -> np.ndarray:
+        """Posterior mean of P(T > t).
+
+        Parameters
+        ----------
+        X : (n, p) table
+        return_array : bool
+            Give (n, m) probabilities at `unique_times_`, not functions.
+        offset : (n,), optional
+
+        Returns
+        -------
+        (n,) array of scikit-survival's StepFunction, or (n, m) array
+        """
+        rows = self._rows(X)
+        with self._cores():
+            curves = self.times_posterior.survival_curves(rows, self.unique_times_, offset)
+        return curves if return_array else step_functions(self.unique_times_, curves)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, return_array: bool = False, offset: Any = None
+    ) -> np.ndarray:
+        """Cumulative hazard of the mean survival curve; parameters as in `predict_survival_function`."""
+        curves = self.predict_survival_function(X, True, offset)
+        hazard = -np.log(np.maximum(curves, np.finfo(float).tiny))
+        return hazard if return_array else step_functions(self.unique_times_, hazard)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Harrell's concordance of the risk with what was seen."""
+        from raytpnn.data.survival import as_times
+        from raytpnn.posterior.evaluate.survival_scores import harrell
+
+        return harrell(as_times(y), self.predict(X))
+
+
+def step_functions(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Rows of values at times as scikit-survival's step functions."""
+    try:
+        from sksurv.functions import StepFunction
+    except ImportError:
+        raise ImportError(
+            "step functions are scikit-survival's: pip install 'raytpnn[survival]', or give return_array=True"
+        ) from None
+    functions = np.empty(len(values), dtype=object)
+    functions[:] = [StepFunction(times, row, domain=(0.0, times[-1])) for row in values]
+    return functions
 
 
 def checked_response(y: Any, estimator: str) -> np.ndarray:

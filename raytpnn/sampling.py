@@ -28,6 +28,9 @@ from raytpnn.chains.schedule.scheduler import Finish, Goal
 from raytpnn.data.encoding.encoder import Encoder
 from raytpnn.data.response import as_offset, as_response, as_weights
 from raytpnn.data.rows.rows_io import TrainingRows
+from raytpnn.data.survival import InIntervals, Intervals
+from raytpnn.data.tables.streamed_table import StreamedTable
+from raytpnn.data.tables.tables import Table
 from raytpnn.data.training import RoomForCodes, fit_training, training_columns
 from raytpnn.draws.draws import Draws
 from raytpnn.engine.backends import local_backend
@@ -51,6 +54,7 @@ from raytpnn.options.checks import (
     limited,
 )
 from raytpnn.options.definition import RESUME, SAMPLE, ResumeOptions, RunOptions, SampleOptions
+from raytpnn.posterior.kinds import posterior_kind
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load_place
 from raytpnn.posterior.verdict import warn_unless_converged
@@ -67,8 +71,10 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
     ----------
     X : DataFrame, array, Arrow table or path
         Rows of features. NaN is allowed; each level of text and categories becomes a 0/1 feature.
-    y : (n,) or str
-        Response: numbers, two classes (bernoulli) or counts (poisson); or its column of X.
+    y : (n,), str, or (n, 2)
+        Response: numbers, two classes (bernoulli) or counts (poisson); or its column of X. Of times until an
+        event (survival, weibull): a structured array of scikit-survival, two columns (time, event), or the
+        names of two columns of X.
     **options
         Those of `raytpnn.options.definition.SampleOptions`.
 
@@ -119,7 +125,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         begin = time.monotonic()
         learned = asked["feature_weights"]
         scheme = None if isinstance(learned, str) and learned in LEARNED else learned
-        rows, encoder, classes = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
+        rows, encoder, classes, known = _training_rows(X, y, asked, likelihood, scheme, room, setup.executor)
         likelihood = likelihood.with_classes(classes)
         n_rows = rows.bins.n_rows
         screened = (
@@ -147,7 +153,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
         config = SAMPLE.saved(asked) | settings_of(plan)
         config |= {"encode_seconds": time.monotonic() - begin}
         config |= {"target_rhat": setup.goal.rhat, "target_ess": setup.goal.ess}
-        config |= names_of(X, y)
+        config |= names_of(X, y) | known
         helper.finish()
         setup.reporter.expect(length.sweeps, length.warmup, length.until)
         ledger = new_ledger(length)
@@ -163,7 +169,7 @@ def sample(X: Any, y: Any, **options: Unpack[SampleOptions]) -> Posterior:
             if drawn is None:
                 raise _nothing_drawn(finish)
             _warn_if_short(drawn, finish, length)
-    posterior = Posterior(
+    posterior = posterior_kind(likelihood)(
         draws=drawn,
         encoder=encoder,
         bins=rows.bins,
@@ -198,17 +204,53 @@ def _training_rows(
     scheme: Any,
     room: RoomForCodes,
     executor: str,
-) -> tuple[TrainingRows, Encoder, tuple[Any, Any] | None]:
-    """Read and encode what a model is fitted to; the two classes come third, if there are any."""
-    X, y, sample_weight, offset = training_columns(
-        X, y, asked["sample_weight"], asked["offset"], streaming=asked["streaming"]
+) -> tuple[TrainingRows, Encoder, tuple[Any, Any] | None, dict[str, Any]]:
+    """Read and encode what a model is fitted to; then the two classes, if any, and what a run is to keep."""
+    pair = family.censored and isinstance(y, (tuple, list)) and all(isinstance(name, str) for name in y)
+    columns = tuple(y) if pair else (y,)
+    X, sample_weight, offset, *found = training_columns(
+        X, asked["sample_weight"], asked["offset"], *columns, streaming=asked["streaming"]
     )
+    y = tuple(found) if pair else found[0]
+    if family.in_intervals:
+        return _rows_in_intervals(X, y, sample_weight, offset, asked, family, scheme, room, executor)
     encoder, bins = fit_training(X, asked["max_bins"], asked["missing_indicators"], room, executor)
     response = as_response(y, family, bins.n_rows)
     weight = as_weights(sample_weight, bins.n_rows)
     shift = as_offset(offset, bins.n_rows)
-    proposal = resolve_feature_weights(scheme, bins, response.values, family, encoder, sample_weight=weight)
-    return TrainingRows(bins, response.values, weight, shift, proposal), encoder, response.classes
+    target = family.pilot(response.values, 0.0 * shift)
+    proposal = resolve_feature_weights(scheme, bins, target, family, encoder, sample_weight=weight)
+    return TrainingRows(bins, response.values, weight, shift, proposal), encoder, response.classes, {}
+
+
+def _rows_in_intervals(
+    X: Table,
+    y: Any,
+    sample_weight: Any,
+    offset: Any,
+    asked: SampleOptions,
+    family: Family,
+    scheme: Any,
+    room: RoomForCodes,
+    executor: str,
+) -> tuple[TrainingRows, Encoder, None, dict[str, Any]]:
+    """`_training_rows` of a family whose rows are intervals of persons' time."""
+    if isinstance(X, StreamedTable):
+        raise ValueError(
+            f"family {family.name!r} cuts persons into intervals, which is not done a batch at a time; take "
+            "family 'weibull', or streaming=False"
+        )
+    times = as_response(y, family, X.n_rows).values
+    intervals = Intervals.of(times, X.names)
+    person, interval, watched = intervals.cut(times)
+    table = InIntervals(X, intervals, person, interval)
+    encoder, bins = fit_training(table, asked["max_bins"], asked["missing_indicators"], room, executor)
+    weight = as_weights(sample_weight, X.n_rows)[person]
+    shift = as_offset(offset, X.n_rows)[person]
+    target = (watched > 0.0).astype(np.float64)
+    proposal = resolve_feature_weights(scheme, bins, target, family, encoder, sample_weight=weight)
+    rows = TrainingRows(bins, watched, weight, shift, proposal)
+    return rows, encoder, None, {"intervals": intervals.to_json()}
 
 
 @RESUME.describe

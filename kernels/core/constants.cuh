@@ -171,6 +171,7 @@ constexpr double EXP_MAX = 0x1.6280000000000p+9;
 constexpr long long SQRT_HALF_BITS = 0x3fe6a09e667f3bcdll;
 constexpr double SQRT_TWO = 0x1.6a09e667f3bcdp+0;
 constexpr double LN2 = 0x1.62e42fefa39efp-1;
+constexpr double HALF_LOG_2_PI = 0x1.d67f1c864beb4p-1;
 }  // namespace raytpnn
 
 #define EXP_COEFFICIENTS \
@@ -193,6 +194,13 @@ constexpr double LN2 = 0x1.62e42fefa39efp-1;
     0x1.2492492492492p-3, \
     0x1.999999999999ap-3, \
     0x1.5555555555555p-2
+#define STIRLING_COEFFICIENTS \
+    -0x1.f6ab0d9993c7dp-10, \
+    0x1.b951e2b18ff23p-11, \
+    -0x1.3813813813814p-11, \
+    0x1.a01a01a01a01ap-11, \
+    -0x1.6c16c16c16c17p-9, \
+    0x1.5555555555555p-4
 #define PPND_CENTRE_NUMERATOR \
     0x1.39a296f7d925ep+11, \
     0x1.052d26b2e45e4p+15, \

@@ -80,6 +80,15 @@ __device__ __forceinline__ double log1p_unit(double z) {
     return (large ? LN2 : 0.0) + artanh_series(numerator / denominator);
 }
 
+// Logarithm of the gamma function of a positive number, by Stirling's series at x + 7.
+__device__ inline double log_gamma(double x) {
+    const double product = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0);
+    const double z = x + 7.0;
+    const double inverse = 1.0 / z;
+    const double series = inverse * horner(inverse * inverse, STIRLING_COEFFICIENTS);
+    return (((z - 0.5) * log(z) - z) + HALF_LOG_2_PI + series) - log(product);
+}
+
 // Inverse of the standard normal distribution function, 0 < u < 1.
 __device__ inline double normal_quantile(double u) {
     const double q = u - 0.5;

@@ -4,6 +4,10 @@
 #include "families/gaussian.cuh"
 #include "families/bernoulli.cuh"
 #include "families/poisson.cuh"
+#include "families/student.cuh"
+#include "families/negative_binomial.cuh"
+#include "families/weibull.cuh"
+#include "families/survival.cuh"
 
 namespace raytpnn {
 
@@ -13,6 +17,10 @@ __device__ __forceinline__ FamilyRow family_row(int family, double y, double f, 
     if (family == 0) return gaussian_row(y, f, w, dispersion, need);
     if (family == 1) return bernoulli_row(y, f, w, dispersion, need);
     if (family == 2) return poisson_row(y, f, w, dispersion, need);
+    if (family == 3) return student_row(y, f, w, dispersion, need);
+    if (family == 4) return negative_binomial_row(y, f, w, dispersion, need);
+    if (family == 5) return weibull_row(y, f, w, dispersion, need);
+    if (family == 6) return survival_row(y, f, w, dispersion, need);
     __trap();
     return {};
 }

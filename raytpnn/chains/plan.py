@@ -163,7 +163,7 @@ def make_plan(
     scaling, y, offset = scale_response(family, rows.y, rows.offset)
     noise = 1.0
     if family.dispersion:
-        noise = family.dispersion_start(residual_variance(rows.bins, y - offset))
+        noise = family.dispersion_start(residual_variance(rows.bins, family.pilot(y, offset)))
     # The numbers that hold, not the rule, are what a run's manifest keeps.
     prior = prior.resolved(rows.bins.n_rows, rows.bins.n_features, family.name)
     problem = build_problem(rows.bins, y, rows.weight, offset, rows.proposal)

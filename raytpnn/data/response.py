@@ -23,7 +23,7 @@ class Response:
     Attributes
     ----------
     values : (n,) float64
-        Finite; 0 and 1 for bernoulli.
+        Finite; 0 and 1 for bernoulli; times that were cut short are negative.
     classes : tuple of values, or None
         What 0, 1, ... stand for, of families whose responses are classes: bool, int, float or str.
     name : str, optional
@@ -60,6 +60,12 @@ def as_response(y: Any, family: Family, n_rows: int) -> Response:
     if isinstance(y, Response):
         refuse_length(len(y.values), n_rows)
         return y
+    if family.censored:
+        from raytpnn.data.survival import as_times
+
+        times = as_times(y)
+        refuse_length(len(times), n_rows)
+        return Response(times)
     cells = one_column(y, "y")
     refuse_length(len(cells), n_rows)
     truth = cells.dtype.kind == "b" or (

@@ -67,6 +67,10 @@ class Family(ABC):
         Whether responses are classes, numbered from 0: of labels that the user has given, perhaps.
     identity_mean : bool
         Whether the expected response is f itself.
+    censored : bool
+        Whether responses are times until an event, negative where they were cut short before it.
+    in_intervals : bool
+        Whether a row is one interval of a person's time: see `raytpnn.data.survival`.
     sigma_beta2, wide_sigma_beta2 : float
         Variance of a term's height by the default prior, on the internal scale of the response; and how many
         times larger it is where features outnumber rows.
@@ -103,6 +107,8 @@ class Family(ABC):
     binary: bool = False
     labelled: bool = False
     identity_mean: bool = False
+    censored: bool = False
+    in_intervals: bool = False
     sigma_beta2: float = 0.03
     wide_sigma_beta2: float = 1.0
     boosting_objective: str = "reg:squarederror"
@@ -160,8 +166,12 @@ class Family(ABC):
     def start(self, y: np.ndarray, offset: np.ndarray) -> float:
         """Prior mean of the intercept, where chains start: about the link of the mean, net of the offset."""
 
+    def pilot(self, y: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        """What a linear fit is made to, to see how large a dispersion is and which features say something."""
+        return y - offset
+
     def dispersion_start(self, variance: float) -> float:
-        """Dispersion of rows whose responses have that variance around their means."""
+        """Dispersion of rows whose `pilot` has that variance around its linear fit."""
         return variance
 
     # Likelihood and derivatives.

@@ -14,6 +14,8 @@ __all__ = ["Poisson"]
 
 # Whole numbers from 0 on with a larger mean are seldom counts that a normal noise would not suit.
 MOST_MEAN_COUNT = 10.0
+# Counts whose variance is so many times their mean may be of a wider law.
+MUCH_SPREAD = 4.0
 # Up to this exponent, sums over any number of rows stay finite and above 0.
 LARGEST_EXPONENT = 600.0
 # Of a count that is predicted, where its deviance is asked for.
@@ -71,7 +73,12 @@ class Poisson(ExponentialFamily):
             return None
         if values.min() != 0.0 or values.mean() > MOST_MEAN_COUNT or len(distinct) <= 2:
             return None
-        return f"whole numbers from 0 on, mean {values.mean():.3g}, look like counts"
+        reason = f"whole numbers from 0 on, mean {values.mean():.3g}, look like counts"
+        ratio = values.var() / values.mean()
+        if ratio < MUCH_SPREAD:
+            return reason
+        wider = "--family negative_binomial if effects and exposure do not explain it"
+        return f"{reason}; their variance is {ratio:.3g} times their mean: {wider}"
 
     def start(self, y, offset):
         """Log of the mean count at an offset of 0."""

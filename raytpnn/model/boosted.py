@@ -66,7 +66,7 @@ def xgboost_scores(bins: Bins, y: np.ndarray, family: Family, sample_weight: np.
     # being alike, count as about ten.
     noise = 2.0 * float(np.log(10.0 * p))
     target = y[rows]
-    if family.identity_mean:
+    if family.boosting_objective == "reg:squarederror":
         # Gains are chi-square only in units of the noise: its size is what a first fit leaves over.
         target = (target - target.mean()) / target.std()
         data.set_label(target)

@@ -1,4 +1,4 @@
-"""exp, log, log1p and the normal quantile from + - x / sqrt and integers alone, compiled.
+"""exp, log, log1p, log gamma and the normal quantile from + - x / sqrt and integers alone, compiled.
 
 `elementary_numpy` holds the same functions for arrays; both give the same bits.
 """
@@ -14,6 +14,7 @@ from raytpnn.numerics.constants import (
     EXP_COEFFICIENTS,
     EXP_MAX,
     EXP_MIN,
+    HALF_LOG_2_PI,
     LN2,
     LN2_HIGH,
     LN2_LOW,
@@ -27,10 +28,11 @@ from raytpnn.numerics.constants import (
     ROUND_TO_INT,
     SQRT_HALF_BITS,
     SQRT_TWO,
+    STIRLING_COEFFICIENTS,
 )
 from raytpnn.numerics.jit import compiled
 
-__all__ = ["exp", "log", "log1p_unit", "normal_quantile"]
+__all__ = ["exp", "log", "log1p_unit", "log_gamma", "normal_quantile"]
 
 E0, E1, E2, E3, E4, E5, E6, E7 = EXP_COEFFICIENTS
 A21, A19, A17, A15, A13, A11, A9, A7, A5, A3 = ARTANH_COEFFICIENTS
@@ -101,6 +103,16 @@ def horner(coefficients, x):
     for i in range(1, len(coefficients)):
         value = value * x + coefficients[i]
     return value
+
+
+@compiled
+def log_gamma(x):
+    """Logarithm of the gamma function of a positive number, by Stirling's series at x + 7."""
+    product = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0)
+    z = x + 7.0
+    inverse = 1.0 / z
+    series = inverse * horner(STIRLING_COEFFICIENTS, inverse * inverse)
+    return (((z - 0.5) * log(z) - z) + HALF_LOG_2_PI + series) - log(product)
 
 
 @compiled

@@ -8,7 +8,7 @@ import numpy as np
 
 from raytpnn.numerics import constants as c
 
-__all__ = ["exp", "log", "log1p_unit", "normal_quantile"]
+__all__ = ["exp", "log", "log1p_unit", "log_gamma", "normal_quantile"]
 
 
 def horner(coefficients, x):
@@ -60,6 +60,16 @@ def log1p_unit(z):
     large = z > c.SQRT_TWO - 1.0
     ratio = np.where(large, z - 1.0, z) / np.where(large, z + 3.0, z + 2.0)
     return np.where(large, c.LN2, 0.0) + artanh_series(ratio)
+
+
+def log_gamma(x):
+    """Logarithm of the gamma function of positive numbers, by Stirling's series at x + 7."""
+    x = np.asarray(x, np.float64)
+    product = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0)
+    z = x + 7.0
+    inverse = 1.0 / z
+    series = inverse * horner(c.STIRLING_COEFFICIENTS, inverse * inverse)
+    return (((z - 0.5) * log(z) - z) + c.HALF_LOG_2_PI + series) - log(product)
 
 
 def normal_quantile(u: float) -> float:

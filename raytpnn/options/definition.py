@@ -36,7 +36,14 @@ def regression_families() -> Sequence[str]:
     """Names of the families whose response is a number."""
     from raytpnn.families import FAMILIES
 
-    return tuple(name for name, family in FAMILIES.items() if not family.labelled)
+    return tuple(name for name, family in FAMILIES.items() if not family.labelled and not family.censored)
+
+
+def survival_families() -> Sequence[str]:
+    """Families of times until an event."""
+    from raytpnn.families import FAMILIES
+
+    return tuple(name for name, family in FAMILIES.items() if family.censored)
 
 
 def backends() -> Sequence[str]:
@@ -433,6 +440,20 @@ class RegressorOptions(EstimatorOptions, total=False):
     ]
 
 
+class SurvivalOptions(EstimatorOptions, total=False):
+    """Options of the estimator of times until an event."""
+
+    family: Annotated[
+        str,
+        Option(
+            "survival",
+            'Law of the times: "survival" needs no shape, "weibull" is an accelerated failure time law.',
+            panel=COLUMNS,
+            choices=survival_families,
+        ),
+    ]
+
+
 class ResumeOptions(RunOptions, total=False):
     """Options of `raytpnn.resume`; what is None stays as the run has it."""
 
@@ -586,7 +607,7 @@ class SearchOptions(WaitOption, total=False):
         str | None,
         Option(
             None,
-            "Of cv: nll, rmse, crps, auroc, ece, error or deviance, as the family has it.",
+            "Of cv: nll, rmse, crps, auroc, ece, error, deviance or concordance, as the family has it.",
             '"nll" is minus the log predictive density of a row. "rmse" and "crps" are for gaussian; '
             '"auroc", "ece" and "error" for bernoulli; "deviance" and "crps" for poisson.',
             usual="nll",
@@ -650,6 +671,7 @@ SAMPLE = OptionSet(SampleOptions, PANELS[1:])
 RESUME = OptionSet(ResumeOptions, PANELS[1:])
 CLASSIFIER = OptionSet(EstimatorOptions, PANELS[1:])
 REGRESSOR = OptionSet(RegressorOptions, PANELS[1:])
+SURVIVAL = OptionSet(SurvivalOptions, PANELS[1:])
 CROSS_VALIDATE = OptionSet(CrossValidateOptions, PANELS[1:], draws=1000)
 SHORTER = {"chains": 2, "warmup": 500, "draws": 500}
 TUNE = OptionSet(TuneOptions, PANELS[1:], **SHORTER)

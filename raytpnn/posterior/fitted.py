@@ -159,6 +159,22 @@ class Fitted:
             codes = np.array(self.bins.codes[self.ensemble.used[:, None], chosen])
             yield chosen, self.predictor.latent(codes, self.offset[chosen])
 
+    def training_densities(self, units: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Pairs of training rows and their log density in every draw, (draws, rows).
+
+        Parameters
+        ----------
+        units : (m,) int, optional
+            What is left out as one: rows, unless a family has several rows for one of the user's.
+        """
+        for chosen, f in self.training_blocks(units):
+            yield chosen, self.family.log_density(self.y[chosen], f, self.draws.nuisance[:, None])
+
+    @property
+    def unit_weight(self) -> np.ndarray:
+        """Sample weights of what `training_densities` counts as one, (units,)."""
+        return self.weight
+
     def encode_response(self, y: Any) -> np.ndarray:
         """Responses as the model sees them, (n,) float64: 0 and 1 for class labels.
 

@@ -98,7 +98,7 @@ class Posterior(Fitted):
         self.refuse_classes("a standard deviation", "predict_draws")
         parts = []
         for _, f in self.latent_blocks(X, offset):
-            noise = self.family.variance(f) * self.draws.nuisance[:, None]
+            noise = self.family.variance(f, self.draws.nuisance[:, None])
             parts.append(np.sqrt(noise.mean(axis=0) + self.family.mean(f).var(axis=0)))
         return np.concatenate(parts)
 
@@ -132,18 +132,19 @@ class Posterior(Fitted):
     def interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
         """Predictive interval of a new response with equal tails, (n, 2): lower and upper end.
 
-        For multinomial the credible interval of every class's probability, (n, classes, 2).
+        For two classes, whose response is one or the other, it is the credible interval of the probability
+        of a 1; for multinomial that of every class's probability, (n, classes, 2).
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, not {level!r}")
-        if self.family.labelled and not self.family.binary:
-            tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-            ends = [np.quantile(self.family.mean(f), tails, axis=0) for _, f in self.latent_blocks(X, offset)]
-            return np.moveaxis(np.concatenate(ends, axis=1), 0, -1)
-        return self.quantile(X, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], offset)
+        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+        if not self.family.labelled:
+            return self.quantile(X, tails, offset)
+        ends = [np.quantile(self.family.mean(f), tails, axis=0) for _, f in self.latent_blocks(X, offset)]
+        return np.moveaxis(np.concatenate(ends, axis=1), 0, -1)
 
     def predict_interval(self, X: Any, level: float = CREDIBLE_LEVEL, offset: Any = None) -> np.ndarray:
-        """Give the predictive interval, as `interval` does, (n, 2)."""
+        """Give the interval that `interval` gives, (n, 2)."""
         return self.interval(X, level, offset)
 
     def log_density(self, X: Any, y: Any, offset: Any = None) -> np.ndarray:
@@ -495,7 +496,7 @@ class Posterior(Fitted):
 
     def _with(self, draws: Draws | None = None, encoder: Encoder | None = None) -> Posterior:
         """Copy with other draws or another encoder."""
-        return Posterior(
+        return type(self)(
             draws or self.draws,
             encoder or self.encoder,
             self.bins,

@@ -98,7 +98,7 @@ def load(folder: str | os.PathLike[str], unfinished: bool = False) -> Posterior:
 def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes] | None = None) -> Posterior:
     """Read a posterior; files of draws in `contents` were read and verified before."""
     from raytpnn.families import get_family
-    from raytpnn.posterior.posterior import Posterior
+    from raytpnn.posterior.kinds import posterior_kind
 
     manifest = read_manifest(place)
     files, counted = manifest["files"], manifest.get("counted")
@@ -121,7 +121,7 @@ def load_place(place: Place, unfinished: bool = False, contents: dict[str, bytes
         check_together(manifest, rows, encoder, family)
         if not running and draws.n_draws != manifest["n_draws"]:
             raise ValueError(f"n_draws is {manifest['n_draws']}, but there are {draws.n_draws} draws")
-    return Posterior(
+    return posterior_kind(family)(
         draws=draws,
         encoder=encoder,
         bins=rows.bins,

@@ -103,6 +103,8 @@ def latent_unit(post: Posterior) -> str:
     """Say what f, and every effect, is measured in."""
     if post.family.binary:
         return "log odds"
+    if post.family.censored:
+        return "log hazard" if post.family.in_intervals else "log time"
     if isinstance(post.family, OneOutput):
         return f"units of output {shorten(post.family.output, 40)}"
     if post.family.discrete:

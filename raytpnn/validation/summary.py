@@ -147,6 +147,10 @@ class CrossValidation:
                     "error": float(np.mean((mean > 0.5) != (y == 1.0))),
                 }
             )
+        if get_family(self.family).censored:
+            from raytpnn.posterior.evaluate.survival_scores import harrell
+
+            return {"concordance": harrell(y, -mean)} | found
         if get_family(self.family).labelled:
             return found | scores.class_scores(y, mean)
         crps = float(np.mean(np.concatenate([fit.crps for fit in fits])))
@@ -221,7 +225,7 @@ class CrossValidation:
         """
         if not self.control:
             return float("nan")
-        sign = 1.0 if self.leading_score == "auroc" else -1.0
+        sign = 1.0 if self.leading_score in ("auroc", "concordance") else -1.0
         own = sign * self.scores_of(self.fits)[self.leading_score]
         others = sign * self.permutations()[self.leading_score].to_numpy()
         return float((1 + np.sum(others >= own)) / (1 + len(others)))

@@ -143,7 +143,7 @@ def fit_one(cases: Cases, task: Task, options: dict[str, Any], seed: int) -> Fit
     held_out = RowsOf(cases.table, split.test)
     offset, truth = cases.offset_of(split.train, split.test, y), y[split.test]
     crps: list[float] = []
-    if not post.family.labelled:
+    if not post.family.labelled and not post.family.censored:
         for rows, f in post.latent_blocks(held_out, offset):
             crps += mixture_crps(post.family, truth[rows], f, post.draws.nuisance).tolist()
     return Fit(

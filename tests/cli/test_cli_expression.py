@@ -88,7 +88,9 @@ def test_predict_prepares_as_the_fit_did(folder, fitted):
         done = call("predict", out, folder / name, "--out", folder / "p.csv")
         assert done.returncode == 0, done.stderr
         table = pd.read_csv(folder / "p.csv")
-        assert list(table.columns) == ["sample", "probability_not patient", "probability_patient", "class"]
+        ends = ["probability_patient_low", "probability_patient_high"]
+        named = ["probability_not patient", "probability_patient", *ends]
+        assert list(table.columns) == ["sample", *named, "class"]
         expected = raytpnn.load(out).predict(raytpnn.read_expression(folder / name))
         np.testing.assert_allclose(table["probability_patient"], expected, rtol=1e-12)
         assert np.mean(table["class"] == np.where(matrix()[1], "patient", "not patient")) > 0.9

@@ -161,7 +161,9 @@ def test_classes_are_predicted_with_probabilities(sold, folder, given):
     done = run("predict", sold[0], data, "--out", folder / "classes_out.csv", "--keep", "id")
     assert done.returncode == 0, done.stderr
     got = pd.read_csv(folder / "classes_out.csv")
-    assert list(got.columns) == ["id", "probability_yes", "probability_no", "class"]
+    named = ["probability_yes", "probability_no", "probability_no_low", "probability_no_high"]
+    assert list(got.columns) == ["id", *named, "class"]
+    assert np.all(got["probability_no_low"] <= got["probability_no_high"])
     expected = raytpnn.load(sold[0]).predict(frame(30, seed=1))
     np.testing.assert_allclose(got["probability_no"], expected)
     np.testing.assert_allclose(got["probability_yes"], 1.0 - expected)

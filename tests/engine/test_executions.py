@@ -10,6 +10,7 @@ from support.execution_cases import differing
 from raytpnn.chains.plan import Length, Plan
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import Scaling
+from raytpnn.families import FAMILIES
 from raytpnn.model.prior import Prior
 
 
@@ -19,7 +20,7 @@ def run(backend, sweeps, moves, **case):
     return made.chain, block
 
 
-@pytest.mark.parametrize("family", ["gaussian", "bernoulli", "poisson", "heteroscedastic", "multinomial"])
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(
     ("moves", "sweeps"),
     [(Moves(), 120), (Moves.paper(), 250)],

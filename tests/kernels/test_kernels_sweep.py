@@ -60,6 +60,7 @@ EDGES = {
     "exp": [-1e300, -745.0, -708.0, -0.0, 0.0, 1e-300, 709.0, 1e300, np.inf, -np.inf],
     "log": [0.0, -1.0, np.inf, 1.0, 2.3e-308, 1.7e308, np.sqrt(0.5), np.nextafter(1.0, 2.0)],
     "log1p_unit": [0.0, 1.0, np.sqrt(2.0) - 1.0, 1e-300],
+    "log_gamma": [1e-300, 1e-8, 1.0, 2.0, 170.0, 1e12],
     "normal_quantile": [2.0**-53, 1.0 - 2.0**-53, 0.5, 0.075, 0.925, 1e-12, 0.0749999],
 }
 
@@ -68,6 +69,8 @@ EDGES = {
 def test_elementary_functions_have_the_same_bits(numerics, which, name):
     rng = np.random.default_rng(which)
     inside = rng.uniform(-800, 800, 20_000) if name == "exp" else rng.random(20_000)
+    if name == "log_gamma":
+        inside = np.exp(rng.uniform(-30, 30, 20_000))
     if name == "log":
         inside = np.exp(rng.uniform(-600, 600, 20_000))
     x = np.concatenate([inside, EDGES[name]])

@@ -35,13 +35,12 @@ def test_equals_prediction_in_memory(family, files):
     )
     assert n == 260
     table = pd.read_parquet(target)
-    interval = [] if family == "bernoulli" else ["low", "high"]
+    interval = ["low", "high"]
     assert list(table.columns) == ["id", "city", "mean", *interval]
     assert list(table["id"]) == list(X["id"])
     shift = X["log exposure"]
     np.testing.assert_allclose(table["mean"], post.predict(X, shift), rtol=1e-12)
-    if interval:
-        np.testing.assert_allclose(table[interval], post.interval(X, 0.8, shift), rtol=1e-6)
+    np.testing.assert_allclose(table[interval], post.interval(X, 0.8, shift), rtol=1e-6)
     assert [path.name for path in target.parent.iterdir()] == ["predicted.parquet"]
     assert pq.ParquetFile(target).metadata.num_row_groups > 1
 

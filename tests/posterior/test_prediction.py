@@ -217,6 +217,15 @@ def test_interval_is_two_quantiles():
     assert np.all(interval[:, 0] < interval[:, 1])
 
 
+def test_interval_of_two_classes_is_that_of_the_probability():
+    post, X = random_posterior(np.random.default_rng(14), "bernoulli")
+    interval = post.interval(X, level=0.8)
+    np.testing.assert_allclose(interval.T, np.quantile(post.predict_draws(X), [0.1, 0.9], axis=0), rtol=1e-6)
+    wide = post.interval(X, level=0.95)
+    assert np.all((wide[:, 0] <= interval[:, 0]) & (interval[:, 1] <= wide[:, 1]))
+    assert np.all(interval[:, 0] < interval[:, 1])
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_log_density_is_that_of_the_mixture(family):
     post, X = random_posterior(np.random.default_rng(15), family)

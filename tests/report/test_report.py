@@ -18,9 +18,10 @@ from support.report_cases import CASES, EVIL, classes, counts, mixed
 
 import raytpnn
 from raytpnn.posterior.compared import comparison_of
-from raytpnn.report import names, write_report
+from raytpnn.report import html, names, write_report
 from raytpnn.report.page import write as page
 from raytpnn.report.page.sections.effects import leading_effects
+from raytpnn.report.page.sections.outputs import renamed
 from raytpnn.report.plots.shapley import shapley_by_column
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
@@ -378,3 +379,13 @@ def test_no_machine_path_in_the_page(pages):
 
 def test_long_names_are_whole_in_captions(pages):
     assert f"Main effect of {EVIL}." in outline(pages["mixed"]).text
+
+
+def test_tables_of_outputs_have_rows_of_their_own():
+    table = [[f"x{i}", f"{i}"] for i in range(30)]
+    section = html.section(
+        "importance", "What matters?", [html.long_table("effects", ["Effect", "Size"], table, "")]
+    )
+    for letter in "ab":
+        text = renamed(section, letter, f"output {letter}")
+        assert re.findall(r'(?:id|data-source)="([a-z-]+-data)"', text) == [f"effects-{letter}-data"] * 2

@@ -173,7 +173,7 @@ class Case:
         """Replace y by a draw given the state."""
         fit = self.compute_fit()
         nuisance = self.chain.state.scalar[NUISANCE]
-        self.problem.y[:] = self.family.sample(self.rng, fit, nuisance)
+        self.problem.y[:] = cut_short(self.family, self.family.sample(self.rng, fit, nuisance))
 
     def statistics(self) -> np.ndarray:
         """Functionals of state and data whose law a posterior-invariant move must keep."""
@@ -224,6 +224,11 @@ class Case:
                 len({frozenset(state.features[k, : order[k]].tolist()) for k in range(K)}),
             ]
         )
+
+
+def cut_short(family: Family, y: np.ndarray) -> np.ndarray:
+    """Times cut short at 1.5, which is told by their sign, if the family is one of times."""
+    return np.where(y < 1.5, y, -1.5) if family.censored else y
 
 
 def set_table(p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -278,7 +283,7 @@ def make_case(
         f = rng.normal(size=n)
         if likelihood.outputs is not None:
             f = as_records([f, *rng.normal(size=(likelihood.n_outputs - 1, n))], likelihood.outputs)
-        y = likelihood.sample(rng, f, 1.0)
+        y = cut_short(likelihood, likelihood.sample(rng, f, 1.0))
     if feature_weight is None:
         feature_weight = np.arange(1.0, p + 1.0)
     weights = np.full(n, weight) * (rng.uniform(0.5, 1.5, n) if random_weights else 1.0)

@@ -10,6 +10,7 @@ extern "C" __global__ void __launch_bounds__(512) elementary_values(int which, c
         out[i] = which == 0 ? raytpnn::exp(x[i])
                  : which == 1 ? raytpnn::log(x[i])
                  : which == 2 ? log1p_unit(x[i])
+                 : which == 3 ? log_gamma(x[i])
                               : normal_quantile(x[i]);
 }
 

@@ -24,8 +24,8 @@ PARQUET = (".parquet", ".pq")
 def predict(**given: Unpack[PredictFlags]) -> None:
     """Predict every row of DATA: the mean and the ends of the predictive interval.
 
-    For two classes: the probability of each, and the likelier one. Parquet is read and written in batches, so
-    that DATA may be larger than memory.
+    For two classes: the probability of each with a credible interval, and the likelier one. For times until
+    an event: the median. Parquet is read and written in batches, so that DATA may be larger than memory.
     """
     from raytpnn.posterior.tables.table_files import WRITABLE, write_tables
 
@@ -63,7 +63,7 @@ def predict(**given: Unpack[PredictFlags]) -> None:
         rows = write_tables(iter([finished(post, table, ["sample", *kept])]), out)
         tell(post, out, rows, level, by)
         return
-    if data.is_dir() or data.suffix.lower() in PARQUET:
+    if (data.is_dir() or data.suffix.lower() in PARQUET) and not post.family.in_intervals:
         rows = write_tables(from_parquet(post, data, out, level, kept, shift), out)
     else:
         rows = write_tables(iter([from_table(post, data, level, kept, shift)]), out)
@@ -117,9 +117,8 @@ def from_table(post: Any, data: Path, level: float, keep: list[str], offset: str
     if post.family.labelled and not post.family.binary:
         return with_classes(post, table, pa.table(columns), level)
     columns["mean"] = pa.array(post.predict(table, shift))
-    if not post.family.binary:
-        low, high = post.interval(table, level, shift).T
-        columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
+    low, high = post.interval(table, level, shift).T
+    columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
     return finished(post, pa.table(columns), keep)
 
 
@@ -127,6 +126,8 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
     """Predictions as they are written: for two classes, a probability each and the likelier one."""
     import pyarrow as pa
 
+    if post.family.censored:
+        return table.rename_columns({"mean": "median"})
     if not post.family.binary:
         return table
     zero, one = post.classes or (0, 1)
@@ -134,6 +135,8 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
     written = {
         f"probability_{zero}": pa.array(1.0 - probability),
         f"probability_{one}": pa.array(probability),
+        f"probability_{one}_low": table.column("low"),
+        f"probability_{one}_high": table.column("high"),
         "class": pa.array([one if likely else zero for likely in probability > 0.5]),
     }
     taken = [name for name in keep if name in written]
@@ -150,8 +153,10 @@ def finished(post: Any, table: pa.Table, keep: list[str]) -> pa.Table:
 def tell(post: Any, out: Path, rows: int, level: float, offset: str | None) -> None:
     """Say what was written."""
     what = (
-        "the probability of each class"
+        f"the probability of each class, with {level:.0%} credible intervals"
         if post.family.labelled
+        else f"median time, low and high ({level:.0%} predictive interval)"
+        if post.family.censored
         else f"mean, low and high ({level:.0%} predictive interval)"
     )
     by = f", column {offset!r} as offset" if offset else ""

@@ -116,6 +116,19 @@ class DataFlags(MatrixFlags, total=False):
             panel=COLUMNS,
         ),
     ]
+    time: Annotated[
+        str | None,
+        Option(
+            None,
+            "Column with times until an event, or until a row was lost from sight; in the place of --target, "
+            "with --event.",
+            panel=COLUMNS,
+        ),
+    ]
+    event: Annotated[
+        str | None,
+        Option(None, "Column that says whether the event was seen: 1 or 0, true or false.", panel=COLUMNS),
+    ]
     family: Annotated[
         str | None,
         Option(
@@ -309,7 +322,17 @@ def merge(given: Mapping[str, Any], options: OptionSet[Any], config: Mapping[str
 
 
 def check_needed(options: FitFlags) -> None:
-    """Raise if what a fit cannot do without was given neither by a flag nor by the config file."""
+    """Raise if what a fit cannot do without was given neither by a flag nor by the config file.
+
+    Of times until an event, the column of times becomes the target.
+    """
+    if options["time"] is not None or options["event"] is not None:
+        if options["time"] is None or options["event"] is None:
+            missing = "--event" if options["event"] is None else "--time"
+            raise typer.BadParameter("--time and --event go together", param_hint=missing)
+        if options["target"] not in (None, options["time"]):
+            raise typer.BadParameter("--time and --event stand in its place", param_hint="--target")
+        options["target"] = options["time"]
     for hint, name in (("DATA", "data"), ("--target", "target"), ("--out", "out")):
         if cast(dict[str, Any], options)[name] is None:
             raise typer.BadParameter("it is needed, here or in the config file", param_hint=hint)

@@ -44,7 +44,7 @@ def predictions(
     Returns
     -------
     table : pyarrow Table
-        sample, the columns to keep, mean and, for numbers, low and high.
+        sample, the columns to keep, mean, low and high.
     by : str or None
         What was added to f.
     """
@@ -59,9 +59,8 @@ def predictions(
         cells = cells_of(expression.samples[find_column(expression.samples, name)[0]])
         columns[name] = pa.array(cells, from_pandas=True)
     columns["mean"] = pa.array(post.predict(expression, shift))
-    if not post.family.binary:
-        low, high = post.interval(expression, level, shift).T
-        columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
+    low, high = post.interval(expression, level, shift).T
+    columns |= {"low": pa.array(low.copy()), "high": pa.array(high.copy())}
     return pa.table(columns), by
 
 

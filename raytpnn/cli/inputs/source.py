@@ -69,11 +69,16 @@ def read_source(options: FitFlags) -> Source:
     assert options["target"] is not None
     data = local_copy(options["data"])
     if is_expression(str(data), options["samples"]):
+        if options["event"] is not None:
+            raise ValueError(
+                "--time and --event are for tables; of expression data, give y to raytpnn.sample in Python"
+            )
         return read_expression_source({**options, "data": str(data)})
     refuse_expression_flags(options)
     table = training_table(data, options["streaming"])
     roles = {
-        "--target": options["target"],
+        "--time" if options["event"] is not None else "--target": options["target"],
+        "--event": options["event"],
         "--sample-weight": options["sample_weight"],
         "--offset": options["offset"],
     }
@@ -94,8 +99,14 @@ def read_source(options: FitFlags) -> Source:
     X = table.drop(list(taken))
     if not X.names:
         raise ValueError(f"{shown(options['data'])} has no feature left beside {', '.join(taken)}")
-    cells = column_of(table, options["target"])
+    cells: Any = column_of(table, options["target"])
     family, reason = options["family"], ""
+    if options["event"] is not None:
+        cells = cells, column_of(table, options["event"])
+        if family is None:
+            family, reason = "survival", f"times until an event, seen where {options['event']!r} says so"
+        elif not get_family(family).censored:
+            raise ValueError(f"--time and --event are not for family {family!r}; take survival or weibull")
     if options["positive"] is not None:
         cells = against_others(cells, options["target"], options["positive"])
     if family is None:
@@ -159,13 +170,13 @@ def against_others(cells: np.ndarray, target: str, positive: Any) -> np.ndarray:
     return two
 
 
-def response(cells: np.ndarray, target: str, family: Any, positive: Any) -> Response:
+def response(cells: Any, target: str, family: Any, positive: Any) -> Response:
     """Target as the family takes it; `positive` is the class that y = 1 stands for."""
     from raytpnn.data.response import Response, as_response
     from raytpnn.data.tables.cells import is_number, level_text
 
     try:
-        y = as_response(cells, family, len(cells))
+        y = as_response(cells, family, len(cells[0]) if isinstance(cells, tuple) else len(cells))
     except (ValueError, TypeError) as problem:
         raise ValueError(f"target {target!r} cannot be used: {problem}") from None
     if positive is None:

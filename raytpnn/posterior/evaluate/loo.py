@@ -87,7 +87,8 @@ class Loo:
 def psis_loo(posterior: Posterior, max_rows: int | None = None) -> Loo:
     """Leave-one-out predictive density of the training rows.
 
-    Leaving a row out divides a draw's weight by the row's likelihood, to the power of its sample weight. Rows
+    Leaving a row out divides a draw's weight by the row's likelihood, to the power of its sample weight. Of
+    times until an event a row is a person, with all intervals of time that the person was watched in. Rows
     of sample weight 0, which took no part in the fit, are passed over.
 
     Parameters
@@ -108,16 +109,16 @@ def psis_loo(posterior: Posterior, max_rows: int | None = None) -> Loo:
         raise ValueError(
             f"{posterior.draws.n_draws} draws are too few for leave-one-out; draw at least {LEAST_DRAWS}"
         )
-    rows = np.flatnonzero(posterior.weight > 0.0)
+    weight = posterior.unit_weight
+    rows = np.flatnonzero(weight > 0.0)
     if not len(rows):
         raise ValueError("all sample weights are 0: there is no row to leave out")
     rows = rows[evenly_spaced(len(rows), len(rows) if max_rows is None else max_rows)]
     n_draws = posterior.draws.n_draws
     efficiency = relative_efficiency(posterior, rows)
     left_out, kept_in, shape = [], [], []
-    for chosen, f in posterior.training_blocks(rows):
-        density = posterior.family.log_density(posterior.y[chosen], f, posterior.draws.nuisance[:, None])
-        log_weight, k = smoothed_weights(posterior.weight[chosen] * density, efficiency)
+    for chosen, density in posterior.training_densities(rows):
+        log_weight, k = smoothed_weights(weight[chosen] * density, efficiency)
         left_out.append(logsumexp(log_weight + density, axis=0))
         kept_in.append(logsumexp(density, axis=0) - np.log(n_draws))
         shape.append(k)
@@ -185,8 +186,7 @@ def relative_efficiency(posterior: Posterior, rows: np.ndarray) -> float:
         return 1.0
     some = rows[evenly_spaced(len(rows), EFFICIENCY_ROWS)]
     efficiency = []
-    for chosen, f in posterior.training_blocks(some):
-        density = posterior.family.log_density(posterior.y[chosen], f, draws.nuisance[:, None])
+    for _, density in posterior.training_densities(some):
         for column in np.exp(density - density.max(axis=0)).T:
             values = by_chain(draws, column)
             if np.ptp(values) > 0.0:

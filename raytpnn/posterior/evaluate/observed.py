@@ -27,6 +27,10 @@ def encode_response(y: Any, family: Family, classes: tuple[Any, ...] | None) -> 
     ValueError
         Naming the first value that is not a known class, not a finite number, or not of the family.
     """
+    if family.censored:
+        from raytpnn.data.survival import as_times
+
+        return as_times(y)
     values = np.asarray(y)
     if values.ndim != 1:
         raise ValueError(f"y must have one dimension, not shape {values.shape}")

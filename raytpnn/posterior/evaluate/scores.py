@@ -174,10 +174,15 @@ def score(
     Returns
     -------
     dict
-        nll always; auroc, ece and error (share of wrong classes) for bernoulli; error and ece for
-        multinomial; rmse, crps, coverage and width for the others.
+        nll always; concordance, uno and brier for times until an event; auroc, ece and error (share of
+        wrong classes) for bernoulli; error and ece for multinomial; rmse, crps, coverage and width for the
+        others.
     """
     y = posterior.encode_response(y)
+    if posterior.family.censored:
+        from raytpnn.posterior.evaluate.survival_scores import survival_scores
+
+        return survival_scores(posterior, X, y, offset)
     scores = {"nll": nll(posterior.log_density_of(X, y, offset))}
     mean = posterior.predict(X, offset)
     if posterior.family.binary:

@@ -44,7 +44,8 @@ def for_prediction(posterior: Posterior) -> Posterior:
 
     bins = replace(posterior.bins, codes=np.array(posterior.bins.codes[:, :0]))
     family, classes = posterior.family, posterior.classes
-    return type(posterior)(posterior.draws, posterior.encoder, bins, family, np.empty(0), classes=classes)
+    parts = posterior.draws, posterior.encoder, bins, family, np.empty(0)
+    return type(posterior)(*parts, classes=classes, config=posterior.config)
 
 
 def run_piece(posterior: Posterior, piece: Piece, wanted: Wanted) -> list[pa.Table]:

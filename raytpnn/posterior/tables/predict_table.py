@@ -73,7 +73,8 @@ def predict_table(
     target : path
         Parquet file to write; one that exists is replaced.
     level : float, optional
-        Level of the predictive interval. None: no interval is written. For two classes there is none either.
+        Level of the predictive interval; for two classes, of the credible interval of the probability.
+        None: no interval is written.
     keep : sequence of str
         Columns of the source to copy, an identifier for example.
     offset : str, optional
@@ -118,12 +119,14 @@ def check_wanted(
     """What the user asked for, or an error that says what cannot be."""
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int | np.integer) or batch_rows < 1:
         raise ValueError(f"batch_rows must be a number of rows, 1 or more, not {batch_rows!r}")
+    if posterior.family.in_intervals:
+        raise ValueError(
+            f"family {posterior.family.name!r} predicts tables that fit into memory: post.interval(path)"
+        )
     if isinstance(keep, str):
         raise ValueError(f"keep must be a list of names of columns, not the text {keep!r}: give [{keep!r}]")
     if level is not None:
         check_level(level)
-    if posterior.family.binary:
-        level = None
     written = written_columns(posterior, level)
     taken = [name for name in keep if name in written]
     if taken:

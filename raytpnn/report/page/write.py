@@ -15,6 +15,7 @@ import raytpnn
 from raytpnn.families.outputs import OneOutput
 from raytpnn.posterior.compared import comparison_of
 from raytpnn.posterior.selection.select import FEWEST_ROWS
+from raytpnn.posterior.survival.posterior import SurvivalPosterior
 from raytpnn.report import html
 from raytpnn.report.page.sections.answer import Answer, answers
 from raytpnn.report.page.sections.convergence import convergence_section
@@ -30,6 +31,7 @@ from raytpnn.report.page.sections.quality import quality_section
 from raytpnn.report.page.sections.selected import SELECTED, selected_section
 from raytpnn.report.page.sections.selection import selection_table
 from raytpnn.report.page.sections.single_rows import rows_section
+from raytpnn.report.page.sections.survival import assess_survival, survival_answers, survival_section
 from raytpnn.report.page.sections.validation import validation_section
 from raytpnn.report.quality import assess
 from raytpnn.report.rows import choose_rows, pick
@@ -132,13 +134,16 @@ def report_html(
     # Of very many draws some are enough for drawings, scores and rows.
     few = post.thin(MOST_DRAWS) if post.draws.n_draws > MOST_DRAWS else post
     looked_at = choose_rows(few, X, y, offset)
+    times = isinstance(few, SurvivalPosterior)
     if rows is not None:
         pick(looked_at, rows)
     target = target or post.config.get("target_name") or "the response"
     data = data or post.config.get("data_name")
     classes = post.family.labelled and not post.family.binary
-    result = None if classes else assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     verdict = verdict_of(comparison_of(post), post.diagnostics())
+    result = None
+    if not classes and not times:
+        result = assess(few, looked_at if looked_at.y is not None else choose_rows(few))
     if post.outputs is not None:
         sections = [
             *output_sections(post, few),
@@ -154,22 +159,29 @@ def report_html(
             one_line(post, target, data),
             target,
         )
-    assert result is not None
-    enough = int((post.weight > 0.0).sum()) >= FEWEST_ROWS and not isinstance(post.family, OneOutput)
+    enough = int((post.weight > 0.0).sum()) >= FEWEST_ROWS
+    # The rate of false discoveries was not measured for times, or for one output of several.
+    enough = enough and not times and not isinstance(post.family, OneOutput)
     effects = post.select_genes(fdr) if enough and fdr and selected is None else None
+    if isinstance(few, SurvivalPosterior):
+        seen = assess_survival(few, X, y, offset)
+        told, quality = survival_answers(few, seen, verdict, target), survival_section(seen)
+    else:
+        assert result is not None
+        told = answers(post, result, verdict, target, validation, effects)
+        quality = quality_section(few, result)
     sections = [
         effects_section(post, few),
         *([] if selected is None else [selected_section(selected)]),
         *([] if effects is None else [html.section("selected", SELECTED, [selection_table(post, effects)])]),
         importance_section(post),
-        *([rows_section(few, looked_at, rows)] if rows is None or len(rows) else []),
-        quality_section(few, result),
+        *([rows_section(few, looked_at, rows)] if not times and (rows is None or len(rows)) else []),
+        quality,
         *([] if validation is None else [validation_section(validation)]),
         convergence_section(post, verdict),
         fit_section(post),
     ]
-    found = answers(post, result, verdict, target, validation, effects)
-    return page(found, sections, title, one_line(post, target, data), target)
+    return page(told, sections, title, one_line(post, target, data), target)
 
 
 def page(found: list[Answer], sections: list[str], title: str | None, summary: str, target: str) -> str:

@@ -12,5 +12,6 @@ quality      How good is it.
 selection    Which effects are real: a table for the page.
 selected     Effects that were selected as real.
 single_rows  What was learned about single rows.
+survival     How good are times until an event.
 validation   What rows held out say.
 """

@@ -89,6 +89,8 @@ def subject(post: Posterior, target: str) -> str:
     if post.family.binary:
         label = "1" if post.classes is None else str(post.classes[1])
         return f"the log odds of {shorten(label, 40)}"
+    if post.family.censored:
+        return f"the {latent_unit(post)} of {target}"
     return f"the log of the expected {target}" if post.family.discrete else target
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raytpnn.numerics.level import PERCENT, TAILS
+from raytpnn.posterior.survival.posterior import SurvivalPosterior
 from raytpnn.report import html
 from raytpnn.report.names import number, percent, shorten
 
@@ -68,6 +69,12 @@ def data_rows(post: Posterior) -> list[tuple[str, str]]:
             shares = np.bincount(post.y.astype(np.int64), minlength=len(labels)) / len(post.y)
             told = ", ".join(f"{name} ({percent(p)})" for name, p in zip(labels, shares, strict=True))
         rows.append(("Classes", told))
+    elif isinstance(post, SurvivalPosterior):
+        events = int(np.sum(post.times > 0.0))
+        rows.append(("Persons, and events", f"{len(post.times):,} and {events:,}"))
+        if post.intervals is not None:
+            cuts = ", ".join(number(start) for start in post.intervals.starts[1:]) or "none"
+            rows.append(("Cuts between intervals of time", cuts))
     else:
         low, middle, high = np.quantile(post.y, [0.0, 0.5, 1.0])
         rows.append(("Range of the response", f"{number(low)} to {number(high)}, median {number(middle)}"))

@@ -44,6 +44,8 @@ def renamed(section: str, letter: str, name: str) -> str:
     section = section.replace(f'"{old}"', f'"{old}{letter}"').replace(
         f'"{old}-title"', f'"{old}{letter}-title"'
     )
+    # Tables find their rows by this name: each output has its own.
+    section = re.sub(r'"([a-z-]+)-data"', rf'"\1-{letter}-data"', section)
     return section.replace("</h2>", f": {html.escape(name)}</h2>", 1)
 
 

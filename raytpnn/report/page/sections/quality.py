@@ -84,14 +84,14 @@ def base_nll(post: Posterior, result: Assessment) -> str:
     if (np.var(y) if family.dispersion else mean) <= 0:
         return "–"
     level = np.full(len(y), family.link(mean))
-    dispersion = family.dispersion_start(float(np.var(y)))
+    dispersion = family.dispersion_start(float(np.var(family.pilot(y, np.zeros(len(y))))))
     return number(scores.nll(family.log_density(y, level, dispersion)))
 
 
 def base_crps(post: Posterior, result: Assessment) -> str:
     """CRPS of one distribution for all rows, with the mean (and variance) of the responses."""
     y, family = result.y, post.family
-    mean, variance = float(np.mean(y)), float(np.var(y))
+    mean, variance = float(np.mean(y)), float(np.var(family.pilot(y, np.zeros(len(y)))))
     if (variance if family.dispersion else mean) <= 0:
         return "–"
     some = y[result.crps_rows]
