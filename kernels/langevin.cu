@@ -3,6 +3,9 @@
 // those of `evaluate`, bit by bit.
 #include "rows/rows.cuh"
 
+// The settings that sums of many terms depend on: too large for shared memory, and the same in every block.
+static __device__ raytpnn::Settings many_terms;
+
 // Block of threads number term * row_blocks + row block. For each term, max_order features, b and gamma, of
 // which `order` count. `score` and `curvature` are (n,), `sigmoid` (grid, width) is scratch space, and so is
 // `table` (grid, 3 max_order, width) unless tables are in shared memory. Writes 4 max_order + 2 sums: score * phi,
@@ -13,7 +16,6 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
                   const int* features, const double* b, const double* gamma, const double* score,
                   const double* curvature, double* sigmoid, float* table, double* partial) {
     using namespace raytpnn;
-    __shared__ Settings settings;
     __shared__ DeviceWork work;
     const int D = (int)max_order;
     const long long row_blocks = (problem->n + BLOCK - 1) / BLOCK;
@@ -25,15 +27,15 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)
     const double* own_b = b + term * D;
     const double* own_gamma = gamma + term * D;
     if (leader()) {
-        settings.max_order = max_order;
-        settings.bounded = false;
+        many_terms.max_order = max_order;
+        many_terms.bounded = false;
         work.table_width = width;
         work.score = (long long)score;
         work.curvature = (long long)curvature;
         work.sigmoid = (long long)(sigmoid + blockIdx.x * width);
         work.table = (long long)(table + blockIdx.x * 3 * max_order * width);
         chain.problem = problem;
-        chain.settings = &settings;
+        chain.settings = &many_terms;
         chain.work = &work;
         chain.rows = nullptr;
         for (int s = 0; s < 4 * D + 3; ++s) chain.sums[s] = 0.0;

@@ -196,7 +196,7 @@ INTERNAL void slopes_of_rows(const GridShard& shard, const GridCommand& command,
 
 // A pass over the rows: block of threads b takes row block b, builds there what is to be built, and writes its sums to
 // line b of `partial`, the moments of a second basis function among them. A command without columns only builds.
-extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 3)
+extern "C" __global__ void __launch_bounds__(raytpnn::LANES, 2)
     grid_pass(const raytpnn::GridShard* shard, const raytpnn::GridCommand* command) {
     using namespace raytpnn;
     const Lookup look = lookup_of(*shard, *command);

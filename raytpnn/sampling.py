@@ -58,6 +58,8 @@ from raytpnn.posterior.kinds import posterior_kind
 from raytpnn.posterior.posterior import Posterior
 from raytpnn.posterior.storage import load_place
 from raytpnn.posterior.verdict import warn_unless_converged
+from raytpnn.storage.checks import named
+from raytpnn.storage.formats.manifest import MANIFEST
 from raytpnn.storage.places.place import Place
 
 __all__ = ["resume", "sample"]
@@ -298,7 +300,9 @@ def _go_on(
     check_shards(stored["shards"])
     delayed = asked.get("delayed_acceptance", False)
     backend = check_subsets(asked.get("minibatch"), delayed, None, backend or stored["backend"])
-    backend = check_outputs(get_family(opened.manifest["family"]), {"shards": stored["shards"]}, backend)
+    with named(opened.place.name_of(MANIFEST)):
+        family = get_family(opened.manifest["family"])
+    backend = check_outputs(family, {"shards": stored["shards"]}, backend)
     stored["backend"], setup = _with_backend(backend, setup, stored["shards"])
     check_sharding(stored["shards"], stored["backend"], stored["tempering"])
     if opened.length.until:

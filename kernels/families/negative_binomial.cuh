@@ -5,7 +5,7 @@
 
 namespace raytpnn {
 
-__device__ __forceinline__ FamilyRow negative_binomial_row(double y, double f, double w, double dispersion, int need) {
+__device__ __noinline__ FamilyRow negative_binomial_row(double y, double f, double w, double dispersion, int need) {
     const double size = 1.0 / dispersion;
     const double t = f + log(dispersion);
     const double total = y + size;

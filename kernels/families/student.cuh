@@ -5,7 +5,7 @@
 
 namespace raytpnn {
 
-__device__ __forceinline__ FamilyRow student_row(double y, double f, double w, double dispersion, int need) {
+__device__ __noinline__ FamilyRow student_row(double y, double f, double w, double dispersion, int need) {
     const double degrees = 4.0, power = 2.5, information = 5.0 / 7.0;
     const double residual = y - f, spread = degrees * dispersion;
     FamilyRow row = {0.0, 0.0, 0.0};

@@ -5,7 +5,7 @@
 
 namespace raytpnn {
 
-__device__ __forceinline__ FamilyRow weibull_row(double y, double f, double w, double dispersion, int need) {
+__device__ __noinline__ FamilyRow weibull_row(double y, double f, double w, double dispersion, int need) {
     const double z = (log(y > 0.0 ? y : -y) - f) / dispersion;
     const double hazard = exp(z);
     const double event = y > 0.0 ? 1.0 : 0.0;

@@ -25,7 +25,7 @@ from raytpnn.engine.gpu.grid.chain import GridChain
 from raytpnn.engine.gpu.grid.shard import STAGES
 from raytpnn.engine.moves.options import Moves
 from raytpnn.engine.problem import with_feature_weights
-from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, FACTOR, LANGEVIN, STATE
+from raytpnn.engine.records import DELAYED, DELAYED_IF_IT_PAYS, EXACT_ONLY, FACTOR, LANGEVIN, OUTPUT, STATE
 from raytpnn.engine.rows.subset_options import SubsetUse
 from raytpnn.engine.sharded_chain import shard_of
 from raytpnn.model.prior import Prior
@@ -46,7 +46,7 @@ def test_draws_are_those_of_the_compiled_chain(family, way):
     assert run_on(case, 1, (15, 12)) == []
     state = case.chain.state
     unmet = LANGEVIN if way == "minibatch" else FACTOR
-    assert np.flatnonzero(state.tally[:, 0] == 0).tolist() == [unmet]
+    assert np.flatnonzero(state.tally[:, 0] == 0).tolist() == [unmet, OUTPUT]
     assert state.tally[:, 1].sum() > 100
     if way != "minibatch":
         assert state.screen_tally[:, 1, 0].min() > 0, "a group was never screened"

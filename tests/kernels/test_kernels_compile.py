@@ -44,11 +44,16 @@ needs_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc on the PATH")
 needs_nvrtc = pytest.mark.skipif(nvrtc() is None, reason="nvidia-cuda-nvrtc is not installed")
 
 
+# Bytes stored and loaded by a function. Seven families in one kernel take up to 68 in a sweep (sm_100), outside of
+# the loops over rows; three had none. A kernel compiled for one family alone would take fewer.
+MOST_SPILLED = 96
+
+
 def over_budget(facts, architecture, dynamic_bytes):
     """What of a kernel keeps two blocks of threads from sharing a multiprocessor."""
     problems = []
     for name, fact in facts.items():
-        if fact.spilled_bytes:
+        if fact.spilled_bytes > MOST_SPILLED:
             problems.append(f"{name} spills {fact.spilled_bytes} bytes")
         if fact.registers is None:
             continue

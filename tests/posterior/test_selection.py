@@ -389,3 +389,31 @@ def test_anndata_goes_straight_into_sample():
     assert post.classes == ("a", "b")
     assert post.names == tuple("vwxyz")
     assert post.predict(adata).shape == (40,)
+
+
+def levels_and_numbers(seed, effect):
+    """A column of three levels, one of noise of four, and a number; 150 rows."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "contract": rng.choice(["month", "year", "two years"], 150),
+            "region": rng.choice(["north", "south", "east", "west"], 150),
+            "tenure": rng.random(150),
+        }
+    )
+    level = X["contract"].map({"month": 0.0, "year": 1.0, "two years": 2.0}).to_numpy()
+    return X, effect * level + np.sin(4.0 * X["tenure"]).to_numpy() + 0.5 * rng.normal(size=150)
+
+
+def test_a_column_of_text_is_selected_as_a_whole():
+    """Each of its levels by itself can be done without: the others say the same."""
+    X, y = levels_and_numbers(0, 0.6)
+    post = fitted(X, y)
+    found = post.select(0.1, max_order=1).set_index("component")
+    whole = next(names for names in found.index if len(names) > 1)
+    assert set(whole) == {"contract=month", "contract=year", "contract=two years"}
+    assert found.loc[[whole], "q_value"].item() < 1e-3
+    assert found.loc[[whole], "direction"].item() == ""
+    # The standard deviation of 0, .6 and 1.2 on a third of the rows each.
+    assert found.loc[[whole], "size"].item() == pytest.approx(0.6 * np.sqrt(2.0 / 3.0), rel=0.25)
+    assert not any("region" in name for names in found.index for name in names)

@@ -26,15 +26,17 @@ SHORT = {
     "joining": "set",
     "langevin": "step",
     "joint_beta": "beta",
-    "intercept": "icpt",
-    "component": "comp",
-    "factor": "fact",
+    "intercept": "icp",
+    "component": "cmp",
+    "factor": "fac",
+    "output": "out",
 }
 LONG = (
     "(new, end: a term added, removed; add, del, chg: a variable added, deleted, changed; "
     "set: the set of another term taken; "
-    "step: Langevin; beta: all coefficients at once; icpt: intercept; "
-    "comp: a variable changed in all terms of a component; fact: location and scale of a factor)"
+    "step: Langevin; beta: all coefficients at once; icp: intercept; "
+    "cmp: a variable changed in all terms of a component; fac: location and scale of a factor; "
+    "out: a term moved to another output)"
 )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from raytpnn.posterior.selection.basis import Basis
 from raytpnn.posterior.selection.left_out import FitWithout
 
-__all__ = ["effects_to_test", "near_equals"]
+__all__ = ["effects_to_test", "near_equals", "whole_columns"]
 
 # Single features that are tested whatever the screen says; and of more, how many by screen and by size.
 ALL_SINGLES, SCREENED, LARGEST = 300, 200, 50
@@ -99,6 +99,19 @@ def screened_pairs(basis: Basis, score: np.ndarray, degree: int) -> list[tuple[i
                 elif item > best[0]:
                     heapq.heapreplace(best, item)
     return [(i, j) for _, i, j in best]
+
+
+def whole_columns(column: np.ndarray) -> list[tuple[int, ...]]:
+    """Features of every input column that has several: levels of text, a number and its missing cells.
+
+    Parameters
+    ----------
+    column : (p,) int
+        Input column of every encoded feature.
+    """
+    _, place, number = np.unique(column, return_inverse=True, return_counts=True)
+    several = np.flatnonzero(number > 1)
+    return [tuple(np.flatnonzero(place == i).tolist()) for i in several]
 
 
 def near_equals(basis: Basis, leaders: list[int], near: float) -> list[tuple[int, ...]]:

@@ -203,6 +203,11 @@ class FitWithout:
             total += self.models[i].columns[:, held] @ self.models[i].coefficient[held]
         return total / len(self.models)
 
+    def within(self, features: Iterable[int]) -> list[tuple[int, ...]]:
+        """Components of which all features are among these: all that is a function of them alone."""
+        members = set(features)
+        return [own for own in self.where if members.issuperset(own)]
+
     def sizes(self) -> dict[tuple[int, ...], float]:
         """Root mean square of every component's posterior mean."""
         return {own: float(np.sqrt(np.mean(self.mean_of(own) ** 2))) for own in self.where}

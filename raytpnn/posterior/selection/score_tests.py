@@ -30,6 +30,8 @@ DEGREE, DEGREE_OF_PAIR = 3, 2
 DEGREE_OF_OWN = 5
 # Features a row up to which the rate was seen to hold.
 MOST_FEATURES_A_ROW = 0.5
+# Principal components below this share of the first are rounding: levels of a column add up to 1.
+LEAST_DIRECTION = 1e-3
 # Share of the rows that controls may take, most of them, and most fitted interactions among them.
 CONTROL_SHARE, MOST_CONTROLS, MOST_CURVES = 0.25, 60, 10
 
@@ -45,11 +47,14 @@ class Tested:
     order : int
         1 for a group.
     p_value : float
+    whole : bool
+        Whether the members of a group are the levels of one column of the table.
     """
 
     features: tuple[int, ...]
     order: int
     p_value: float
+    whole: bool = False
 
     @property
     def is_group(self) -> bool:
@@ -120,19 +125,27 @@ class Tests:
         effect, controls = self.columns(own)
         return Tested(own, len(own), self.p_value([own], effect, controls))
 
-    def group(self, members: tuple[int, ...]) -> Tested:
-        """Test a group of near-equal features: does any of them, alone, have an effect.
+    def group(self, members: tuple[int, ...], whole: bool = False) -> Tested:
+        """Test a group of features: does any of them, alone, have an effect.
 
-        All of their main effects are left out together; what is tested is their first principal component.
+        Of near-equal features, whose main effects are left out together, the first principal component is
+        tested, since they say the same. Of the levels of one column (`whole`) all are, and all that is a
+        function of the column is left out.
         """
-        ranks = self.basis.ranks(members)
-        lead = np.linalg.svd(ranks, full_matrices=False)[2][0][:, None].astype(np.float64)
-        controls = [
-            curve[:, None] for curve in list(self.curves.values())[: min(MOST_CURVES, self.room // 4)]
-        ]
+        lead = self.directions(members)
+        lead = lead if whole else lead[:, :1]
+        others = [curve for own, curve in self.curves.items() if not (whole and set(own) <= set(members))]
+        controls = [curve[:, None] for curve in others[: min(MOST_CURVES, self.room // 4)]]
         taken = len(controls)
         controls += self.controls(members, taken)
-        return Tested(members, 1, self.p_value([(feature,) for feature in members], lead, controls))
+        left_out = self.fit.within(members) if whole else [(feature,) for feature in members]
+        p_value = self.p_value(left_out, lead, controls)
+        return Tested(members, 1, p_value, whole)
+
+    def directions(self, members: tuple[int, ...]) -> np.ndarray:
+        """Principal components of some features' ranks, (n, k): one less than the levels of a column."""
+        _, s, found = np.linalg.svd(self.basis.ranks(members).astype(np.float64), full_matrices=False)
+        return found[s > LEAST_DIRECTION * s[0]].T
 
     def p_value(self, left_out: list[Effect], effect: np.ndarray, controls: list[np.ndarray]) -> float:
         """Partial F test of columns given others, on what fits without some components leave."""

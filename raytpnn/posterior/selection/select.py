@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from raytpnn.model.prior import Prior
 from raytpnn.numerics.level import CREDIBLE_LEVEL
 from raytpnn.posterior.effects.components import check_level, label
 from raytpnn.posterior.selection.basis import Basis
-from raytpnn.posterior.selection.candidates import effects_to_test, near_equals
+from raytpnn.posterior.selection.candidates import effects_to_test, near_equals, whole_columns
 from raytpnn.posterior.selection.error_rate import q_values
 from raytpnn.posterior.selection.left_out import FitWithout
 from raytpnn.posterior.selection.one_by_one import OneByOne, one_by_one
@@ -56,8 +57,9 @@ def select_effects(
     Every effect is tested beyond all others: the fit is redone without it, from the draws, and what that
     leaves of the response is compared with the effect's own features, net of others that go along with them
     (`score_tests`). Rates are controlled over all orders together, each set of features with its prior share
-    (`error_rate`). Features whose ranks go along with each other at `near` or more are tested as a group too;
-    a group is given where the data do not tell its members apart.
+    (`error_rate`). Features whose ranks go along with each other at `near` or more are tested as a group too,
+    and so are the levels of a column of text, each of which the fit could do without, since the others say
+    the same. A group is given where no member of it is selected by itself.
 
     With more than half as many features as rows a fit takes up so much of the noise that these tests do not
     hold their rate. There features, and pairs of all features, are taken one by one instead, each beyond
@@ -113,7 +115,7 @@ def select_effects(
         effects = found_one_by_one(tests, fdr, near, seed_of(post), max_order, prior_of(post))
         number = sum(comb(post.bins.n_features, order) for order in range(1, min(max_order, 2) + 1))
     else:
-        tested = run_tests(tests, max_order, near)
+        tested = run_tests(tests, max_order, near, whole_columns(post.encoder.column))
         q = q_values(tested, post.bins.n_features, prior_of(post))
         effects = [Selected(tested[i], float(q[i]), ALL_OTHERS) for i in kept(tested, q, fdr)]
         number = len(tested)
@@ -178,14 +180,18 @@ def found_one_by_one(
     return found
 
 
-def run_tests(tests: Tests, max_order: int, near: float) -> list[Tested]:
-    """Test effects and groups."""
+def run_tests(
+    tests: Tests, max_order: int, near: float, columns: Sequence[tuple[int, ...]] = ()
+) -> list[Tested]:
+    """Test effects, groups of near-equal features, and columns of several features as a whole."""
     fit, basis = tests.fit, tests.basis
     tested = [tests.single(own) for own in effects_to_test(fit, basis, tests.degree_of_pair, max_order)]
     singles = sorted((one for one in tested if one.order == 1), key=lambda one: one.p_value)
     by_size = tests.used[np.argsort(-tests.size)[:MOST_LEADERS]]
     leaders = dict.fromkeys([one.features[0] for one in singles[:MOST_LEADERS]] + by_size.tolist())
-    return tested + [tests.group(members) for members in near_equals(basis, list(leaders), near)]
+    groups = [members for members in near_equals(basis, list(leaders), near) if members not in columns]
+    tested += [tests.group(members) for members in groups]
+    return tested + [tests.group(members, whole=True) for members in columns]
 
 
 def seed_of(post: Fitted) -> int:
@@ -218,7 +224,9 @@ def effect_table(
     variance = explained_variance(post)
     seed = seed_of(post)
     sizes = [
-        size_of(tests, e.effect.features, e.effect.order, delta, level, variance, seed, e.before)
+        size_of(
+            tests, e.effect.features, e.effect.order, delta, level, variance, seed, e.before, e.effect.whole
+        )
         for e in effects
     ]
     names = [label(t.features, post.names) for t in chosen]

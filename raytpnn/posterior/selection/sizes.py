@@ -81,8 +81,9 @@ def size_of(
     variance: float,
     seed: int,
     before: tuple[tuple[int, ...], ...] | None = None,
+    whole: bool = False,
 ) -> Size:
-    """Size of a component, or of the leading main effect of a group.
+    """Size of a component, of the leading main effect of a group, or of all levels of a column.
 
     Parameters
     ----------
@@ -98,6 +99,8 @@ def size_of(
     seed : int
     before : tuple of tuples of int, optional
         Effects beyond which the effect is meant, instead of all others.
+    whole : bool
+        Whether the features are the levels of one column.
     """
     fit = tests.fit
     scale = fit.scaling.scale
@@ -114,8 +117,12 @@ def size_of(
     else:
         left_out: list[tuple[int, ...]]
         if len(features) > order:
-            effect, controls = tests.basis.powers(features[0], 1), tests.controls(features, 0)
-            left_out = [(feature,) for feature in features]
+            controls = tests.controls(features, 0)
+            if whole:
+                effect = tests.directions(features)
+            else:
+                effect = tests.basis.powers(features[0], 1)
+            left_out = fit.within(features) if whole else [(feature,) for feature in features]
         else:
             effect, controls = tests.columns(features)
             left_out = [features]
@@ -144,7 +151,7 @@ def size_of(
     second = (centred * fit.weight[:, None]).T @ centred / fit.weight.sum()
     norms = np.sqrt(np.einsum("si,ij,sj->s", coefficients, second, coefficients)) * scale
     low, size, high = np.quantile(norms, [(1.0 - level) / 2.0, 0.5, (1.0 + level) / 2.0])
-    words = DIRECTIONS.get(order, ("", ""))
+    words = ("", "") if whole else DIRECTIONS.get(order, ("", ""))
     up = float(np.mean(coefficients[:, 0] > 0.0))
     return Size(
         size=float(size),
