@@ -68,4 +68,4 @@ def test_a_quick_run_prints_the_paper_beside(capsys, monkeypatch):
     example.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [["f2", "1"], ["f2", "2"], ["f2", "3"]]
-    assert [line.split()[5] for line in lines[2:]] == ["0.831", "0.985", "0.966"]
+    assert [line.split()[6] for line in lines[2:]] == ["0.831", "0.985", "0.966"]

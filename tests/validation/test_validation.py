@@ -72,8 +72,9 @@ def table_of(found):
 
 
 def test_it_is_shown_in_a_few_lines(result):
-    assert str(result) == repr(result) == to_markdown(result)
-    assert "log_density=[" not in str(result)
+    found, _ = result
+    assert str(found) == repr(found) == to_markdown(found)
+    assert "log_density=[" not in str(found)
 
 
 def test_files_of_the_summary(result):
