@@ -138,7 +138,8 @@ class Tests:
         controls = [curve[:, None] for curve in others[: min(MOST_CURVES, self.room // 4)]]
         taken = len(controls)
         controls += self.controls(members, taken)
-        left_out = self.fit.within(members) if whole else [(feature,) for feature in members]
+        alone: list[Effect] = [(feature,) for feature in members]
+        left_out = self.fit.within(members) if whole else alone
         p_value = self.p_value(left_out, lead, controls)
         return Tested(members, 1, p_value, whole)
 
