@@ -49,8 +49,10 @@ def run(case: Case, folder: Path | None) -> list[dict[str, Any]]:
     options = Namespace(
         **case.settings, thin=1, sigma_beta2=None, C0=0.0, sharing=0.0, M=5.0, feature_weights=case.model
     )
-    aurocs, _, worst = fit_and_score(case.data, case.split, options)
-    rows = [{"metric": f"order {order}", "value": value} for order, value in zip(ORDERS, aurocs, strict=True)]
+    (importance, *_), worst = fit_and_score(case.data, case.split, options)
+    rows = [
+        {"metric": f"order {order}", "value": value} for order, value in zip(ORDERS, importance, strict=True)
+    ]
     rows.append({"metric": "worst R-hat of f", "value": float(worst)})
     return [row | {"detail": ""} for row in rows]
 
